@@ -87,5 +87,6 @@ fuzz: ## Long property runs and fuzz targets (SECONDS_EACH=60)
 	scripts/fuzz
 
 .PHONY: screenshots
-screenshots: ## Pictures of the elements, light and dark, desktop and phone, into target/screenshots
+screenshots: ## Pictures of the elements and of each page of the console, into target/screenshots
 	scripts/in-browser node screenshots.mjs
+	scripts/in-browser node console-screenshots.mjs

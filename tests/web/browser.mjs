@@ -7,14 +7,15 @@ import { serveSite } from './site.mjs';
 
 const root = process.env.BELLWIRE_ROOT ?? path.resolve(import.meta.dirname, '../..');
 
-/** Starts everything before the tests of a file and stops it after them. */
-export function stage({ hubVariables = {}, extra = {} } = {}) {
+/** Starts everything before the tests of a file and stops it after them. `prepare` returns the hub's variables; `fill` is called at the end. */
+export function stage({ prepare = () => ({}), extra = {}, fill = () => undefined } = {}) {
   const here = {};
   before(async () => {
     here.site = await serveSite(root, extra);
-    here.hub = await startHub({ BELLWIRE_SERVER_ALLOWED_ORIGINS: here.site.origin, BELLWIRE_LIMITS_TOASTS_PER_HOUR: '10000', ...hubVariables });
+    here.hub = await startHub({ BELLWIRE_SERVER_ALLOWED_ORIGINS: here.site.origin, BELLWIRE_LIMITS_TOASTS_PER_HOUR: '10000', ...(await prepare()) });
     here.site.hub = here.hub.url;
     here.browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] });
+    await fill(here);
   });
   after(async () => {
     await here.browser?.close();
@@ -26,8 +27,8 @@ export function stage({ hubVariables = {}, extra = {} } = {}) {
 
 /** A person of their own for each test, so that no test sees the notifications of another. */
 let people = 0;
-export async function newPerson({ hub }) {
-  const user = `person-${process.pid}-${++people}`;
+export async function newPerson({ hub }, name = null) {
+  const user = name ?? `person-${process.pid}-${++people}`;
   const agent = await hub.token('agent', { user_id: user, conversation_id: 'chat' });
   const loose = await hub.token('agent', { user_id: user });
   const token = await hub.token('user', { user_id: user });

@@ -176,6 +176,13 @@ test('pages of a list are loaded one after the other, by the hub’s cursors', a
     return (await texts(page)).includes('Row 999');
   });
   assert.deepEqual(asked, [0, 100, 200, 300, 400, 500, 600, 700, 800, 900]);
+  // A search finds what is far back, also after a reload.
+  await page.reload();
+  await page.getByRole('button', { name: 'All', exact: true }).click();
+  await page.getByLabel('Search').fill('row 877');
+  await until('the find', async () => (await texts(page)).join() === 'Row 877');
+  await page.getByLabel('Search').fill('');
+  await page.getByText('Row 0', { exact: true }).waitFor();
   assert.ok((await rows(page).count()) < 80);
 });
 

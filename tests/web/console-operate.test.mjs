@@ -1,25 +1,25 @@
 // The pages of an operator, and conversations and settings, against the real hub.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { newPerson, stage } from './browser.mjs';
 import { fillHub, openConsole } from './console.mjs';
 import { startTelegram, until } from './hub.mjs';
 import { mailServer } from './mail.mjs';
 
-const variables = {};
 let [mail, telegram] = [null, null];
-before(async () => {
-  [mail, telegram] = await Promise.all([mailServer(), startTelegram()]);
-  Object.assign(variables, {
-    BELLWIRE_EMAIL_HOST: '127.0.0.1', BELLWIRE_EMAIL_PORT: String(mail.port), BELLWIRE_EMAIL_TLS: 'none',
-    BELLWIRE_TELEGRAM_TOKEN: telegram.token, BELLWIRE_TELEGRAM_API_URL: telegram.url,
-  });
+const here = stage({
+  prepare: async () => {
+    [mail, telegram] = await Promise.all([mailServer(), startTelegram()]);
+    return {
+      BELLWIRE_EMAIL_HOST: '127.0.0.1', BELLWIRE_EMAIL_PORT: String(mail.port), BELLWIRE_EMAIL_TLS: 'none',
+      BELLWIRE_TELEGRAM_TOKEN: telegram.token, BELLWIRE_TELEGRAM_API_URL: telegram.url,
+    };
+  },
 });
 after(() => {
   mail.close();
   telegram.stop();
 });
-const here = stage({ hubVariables: variables });
 const admin = (method, where, body) => here.hub.call(here.hub.admin, method, where, body);
 const failure = (person, tool = 'vault_search', more = {}) => ({ type: 'tool.call.failure', source: 'tool_executor', severity: 'error', payload: { tool_name: tool, error_type: 'timeout' }, conversation_id: 'chat', user_id: person.user, ...more });
 
@@ -146,6 +146,18 @@ describe('deliveries', () => {
     await page.goto(`${here.hub.url}/inbox`);
     await page.locator('.item').filter({ hasText: 'Held by quiet hours' }).getByText(/mail cancelled/).waitFor();
   });
+});
+
+test('deliveries: the ledger of notify by origin', async (t) => {
+  const { person, page } = await openConsole(t, here, { admin: true, path: '/deliveries' });
+  const origin = `origin_${person.user.replaceAll('-', '_')}`;
+  const agent = await here.hub.token('agent', { user_id: person.user, origin });
+  await here.hub.call(agent, 'POST', '/v1/tools/notify', { arguments: { channel: 'pigeon', message: 'Hello' } });
+  await page.getByRole('button', { name: 'Ledger by origin' }).click();
+  const sums = page.getByRole('row').filter({ hasText: origin });
+  assert.deepEqual(await sums.getByRole('cell').allTextContents().then((cells) => cells.slice(0, 5)), ['0', '0', '1', '0', '0']);
+  await sums.getByRole('button', { name: 'Decisions' }).click();
+  await page.getByRole('region', { name: `Decisions of ${origin}` }).getByText('refused').waitFor();
 });
 
 describe('subscribers', () => {

@@ -1,13 +1,11 @@
 // What a person can see and read: hostile texts, assistive technology, and contrast measured from the computed styles.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { describe, test } from 'node:test';
+import { axe, measure } from './looks.mjs';
 import { newContext, newPerson, openPage, settled, stage, toast, toasts } from './browser.mjs';
 import { until } from './hub.mjs';
 
 const here = stage();
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const VIEWS = [['light', 1200], ['dark', 1200], ['light', 390], ['dark', 390]];
 const BUTTONS = [
   { label: 'View Logs', action: 'prompt', prompt: 'show me the build logs' },
@@ -54,9 +52,7 @@ describe('axe finds nothing', () => {
     test(`${scheme}, ${width} pixels wide`, async () => {
       const { person, page, end } = await open(scheme, width);
       const check = async (what) => {
-        await page.evaluate(axe);
-        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
-        const found = violations.map(({ id, nodes }) => `${what}: ${id}: ${nodes.map(({ target, failureSummary }) => `${target} ${failureSummary}`).join('\n')}`);
+        const found = (await axe(page)).map((one) => `${what}: ${one}`);
         assert.deepEqual(found, []);
       };
       await check('empty');
@@ -72,49 +68,6 @@ describe('axe finds nothing', () => {
     });
   }
 });
-
-/** Measures, in the page: texts, icons, edges and the borders of controls, against what is behind them. */
-function measure(selector) {
-  const channels = (text) => {
-    const canvas = new OffscreenCanvas(1, 1).getContext('2d');
-    canvas.fillStyle = text;
-    canvas.fillRect(0, 0, 1, 1);
-    const [red, green, blue, alpha] = canvas.getImageData(0, 0, 1, 1).data;
-    return { rgb: [red, green, blue], alpha: alpha / 255 };
-  };
-  const luminance = ({ rgb }) => {
-    const [red, green, blue] = rgb.map((value) => value / 255).map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  };
-  const ratio = (one, other) => {
-    const [high, low] = [luminance(channels(one)), luminance(channels(other))].sort((a, b) => b - a);
-    return (high + 0.05) / (low + 0.05);
-  };
-  const parent = (element) => element.assignedSlot ?? element.parentElement ?? element.getRootNode().host ?? null;
-  const background = (element) => {
-    for (let at = element; at; at = parent(at)) {
-      const colour = getComputedStyle(at).backgroundColor;
-      if (channels(colour).alpha === 1) return colour;
-    }
-    return 'white';
-  };
-  const all = (root) => [...root.querySelectorAll('*')].flatMap((element) => [element, ...(element.shadowRoot ? all(element.shadowRoot) : [])]);
-  const inside = all(document).filter((element) => element.closest(selector) && element.checkVisibility() && !element.closest('.hidden'));
-  const found = [];
-  const add = (kind, element, colour, behind, least) => found.push({ kind, text: element.textContent.trim().slice(0, 30), colour, behind, ratio: ratio(colour, behind), least });
-  for (const element of inside) {
-    const style = getComputedStyle(element);
-    const hasText = [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.textContent.trim() !== '');
-    if (hasText) add('text', element, style.color, background(element), 4.5);
-    if (element.matches('svg')) add('icon', element.parentElement, style.color, background(element), 3);
-    if (element.matches('.toast')) add('edge', element, style.borderLeftColor, style.backgroundColor, 3);
-    if (element.matches(':focus-visible')) add('focus', element, style.outlineColor, style.backgroundColor, 3);
-    if (element.matches('.dot, .bar')) add('mark', element, style.backgroundColor, background(parent(element)), 3);
-    const isControl = element.matches('button:not(.icon, .link, .behind button), select');
-    if (isControl) add('control', element, style.borderTopColor, background(parent(element)), 3);
-  }
-  return found;
-}
 
 describe('contrast is enough', () => {
   for (const [scheme, width] of VIEWS) {

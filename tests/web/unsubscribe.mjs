@@ -41,6 +41,10 @@ async function unsubscribe(hub, browser) {
   const page = await browser.newPage();
   const opened = await page.goto(link);
   assert.equal(opened.status(), 200);
+  const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  assert.equal(await background(), 'rgb(251, 251, 250)', 'the look of the console, under its policy');
+  await page.emulateMedia({ colorScheme: 'dark' });
+  assert.equal(await background(), 'rgb(20, 20, 19)');
   assert.equal((await settings('GET')).email.enabled, true, 'looking changes nothing');
   const [answer] = await Promise.all([
     page.waitForResponse((response) => response.request().method() === 'POST'),

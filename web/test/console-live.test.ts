@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { type Fate, outcomeOf } from '../src/console/live/outcome.ts';
-import { EMPTY_LIVE, ROWS_MAX, apply, filtered, pause, resume } from '../src/console/live/store.ts';
-import { stepsOf } from '../src/console/live/trace.ts';
-import type { ListedEvent, Trace, Verdict } from '../src/console/wire.ts';
+import { outcomeOf } from '../src/console/live/outcome.ts';
+import { EMPTY_LIVE, ROWS_MAX, addStored, apply, filtered, pause, resume } from '../src/console/live/store.ts';
+import { fatesOf, stepsOf } from '../src/console/live/trace.ts';
+import type { Fate, ListedEvent, Trace, Verdict } from '../src/console/wire.ts';
 
 const verdict = (kind: Verdict['verdict'], more: Partial<Verdict> = {}): Verdict => ({
   subscriber: 'tool_failure', conversation_id: 'chat', agent: 'main', verdict: kind, reason: 'because', notification_id: 'n1', ...more,
@@ -11,7 +11,9 @@ const event = (id: string, more: Partial<ListedEvent> = {}): ListedEvent => ({
   id, type: 'tool.call.failure', source: 'executor', severity: 'error', timestamp: '', payload: {}, dedupe_key: null, conversation_id: 'chat',
   agent: 'main', user_id: 'ada', correlation_id: null, accepted_at: '2026-01-03T15:30:00Z', filtered: 14, verdicts: [verdict('held')], ...more,
 });
-const fate = (state: string, more: Partial<Fate> = {}): Fate => ({ notification_id: 'n1', event_ids: ['e1'], state, at: '', ...more });
+const fate = (state: string, more: Partial<Fate> = {}): Fate => ({
+  notification_id: 'n1', event_ids: ['e1'], user_id: 'ada', conversation_id: 'chat', agent: 'main', subscriber: 'tool_failure', state, at: '', ...more,
+});
 const batch = (events: ListedEvent[], fates: Fate[] = [], skipped = 0) => ({ events, fates, skipped });
 
 describe('live rows', () => {
@@ -36,6 +38,14 @@ describe('live rows', () => {
     const told = apply(held, batch([], [fate('pending', { point: 'after_tool' }), fate('injected', { call_id: 'call_1' })]));
     expect(told.rows.map((row) => row.outcome.text)).toEqual(['held', 'injected · call_1']);
     expect(told.rows[0]).toBe(held.rows[0]);
+  });
+
+  test('that were stored before say so, until more is known', () => {
+    const stored = addStored(apply(EMPTY_LIVE, batch([event('e2')])), [event('e2'), event('e1'), event('e0', { verdicts: [verdict('filtered')] })]);
+    expect(stored.rows.map((row) => [row.event.id, row.outcome.text])).toEqual([['e2', 'held'], ['e1', 'was held'], ['e0', 'because']]);
+    const known = apply(stored, batch([], [fate('injected')]));
+    expect(known.rows.map((row) => row.outcome.text)).toEqual(['held', 'injected', 'because']);
+    expect(apply(known, batch([], [fate('injected')])).rows[1]?.outcome).toBe(known.rows[1]?.outcome);
   });
 
   test('that the hub left out are counted', () => {
@@ -77,6 +87,7 @@ test('a trace is a path with times and reasons, and the text exactly as it was r
     ['Waits for after_tool', 'tool_failure', '+300 ms', null],
     ['Injected at after_tool, call_1', 'tool_failure', '+1.4 s', 'tool_fail: <b>vault</b>'],
   ]);
+  expect(fatesOf(trace)).toMatchObject([{ notification_id: 'n1', event_ids: ['e1'], state: 'injected', call_id: 'call_1' }]);
   expect(stepsOf(trace)[0]?.reason).toBe('15 subscribers asked, 1 listens');
   expect(stepsOf(trace)[1]?.reason).toMatch(/^held in a batch until \d\d:\d\d:02\.000 at the latest$/);
 });

@@ -224,7 +224,7 @@ mod tests {
 
     #[derive(Debug, PartialEq, Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Form {
+    struct Sample {
         size: u8,
         text: Option<String>,
         kind: Option<Kind>,
@@ -243,8 +243,8 @@ mod tests {
         Named { name: String },
     }
 
-    fn read(json: &str) -> Result<Form, FieldError> {
-        Form::deserialize(serde_json::from_str::<JsonTree>(json).unwrap())
+    fn read(json: &str) -> Result<Sample, FieldError> {
+        Sample::deserialize(serde_json::from_str::<JsonTree>(json).unwrap())
     }
 
     #[test]
@@ -255,9 +255,9 @@ mod tests {
             r#"{"size": 0, "text": "é", "kind": {"named": {"name": "a"}}, "any": [null, true, {"a": [1e300, -1]}, "b"]}"#,
         ] {
             let value: Value = serde_json::from_str(json).unwrap();
-            let expected: Form = serde_json::from_str(json).unwrap();
+            let expected: Sample = serde_json::from_str(json).unwrap();
             assert_eq!(read(json).unwrap(), expected, "{json}");
-            assert_eq!(JsonTree::from(value).read::<Form>().unwrap(), expected, "{json}");
+            assert_eq!(JsonTree::from(value).read::<Sample>().unwrap(), expected, "{json}");
         }
     }
 
@@ -275,7 +275,7 @@ mod tests {
             (r#"{"size": 1, "pair": [1]}"#, None),
         ] {
             let error = read(json).unwrap_err();
-            let of_text = serde_json::from_str::<Form>(json).unwrap_err().to_string();
+            let of_text = serde_json::from_str::<Sample>(json).unwrap_err().to_string();
             assert_eq!(error.field, field, "{json}");
             assert_eq!(error.message, of_text.split(" at line ").next().unwrap_or_default(), "{json}");
         }

@@ -25,8 +25,7 @@ pub use inbox::{
     PersonTrace, PressOutcome, PressResult, RestoreOutcome, Settlement, Toast, ToastButton,
 };
 pub use requests::{
-    DirectDraft, DirectResult, KnownPerson, NewReminder, NotificationContent, NotificationDraft, SendResult,
-    SettingsRequest, UNREAD_COUNTED_MAX,
+    KnownPerson, NewReminder, NotificationContent, NotificationDraft, SendResult, SettingsRequest, UNREAD_COUNTED_MAX,
 };
 pub use rules::{ChannelRules, Grouping, PeopleRules};
 
@@ -93,9 +92,6 @@ impl Reminder {
 pub trait People: Send + Sync {
     /// Adds a notification to a person's inbox and plans its deliveries.
     fn send(&self, draft: NotificationDraft) -> StoreFuture<'_, SendResult>;
-    /// Adds an item to a person's inbox and plans one delivery of a longer text on one channel, for when the person's quiet
-    /// hours end. It is sent alone, and no other delivery is planned.
-    fn plan_direct(&self, draft: DirectDraft) -> StoreFuture<'_, DirectResult>;
     /// A page of the inbox, newest first, and the cursor of the next page.
     fn inbox(&self, user_id: String, query: InboxQuery) -> StoreFuture<'_, (Vec<InboxItem>, Option<Uuid>)>;
     /// A page of the inbox items of the query that contain a text in their title, message, origin or source; letters A to Z

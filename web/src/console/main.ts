@@ -4,6 +4,7 @@ import { ToasterElement } from '../elements/toaster.ts';
 import { followTheme } from './appearance.ts';
 import { ConversationPanel } from './conversations/conversation.ts';
 import { ConversationsPage } from './conversations/page.ts';
+import { LedgerElement } from './deliveries/ledger.ts';
 import { DeliveriesPage } from './deliveries/page.ts';
 import { InboxPage } from './inbox/page.ts';
 import { RowsElement } from './list/rows.ts';
@@ -43,6 +44,7 @@ const elements: Record<string, CustomElementConstructor> = {
   'bellwire-live-page': LivePage,
   'bellwire-trace': TracePanel,
   'bellwire-deliveries-page': DeliveriesPage,
+  'bellwire-ledger': LedgerElement,
   'bellwire-subscribers-page': SubscribersPage,
   'bellwire-try-out': TryOut,
   'bellwire-playground-page': PlaygroundPage,

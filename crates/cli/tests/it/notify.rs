@@ -1,5 +1,7 @@
 //! `bellwire notify` and `bellwire ledger`, in one process and in three.
 
+use std::io::{Read as _, Write as _};
+
 use serde_json::{Value, json};
 use telegram_standin::{Fault, Message, Standin};
 
@@ -10,9 +12,13 @@ use crate::program::{assert_output, shown, text};
 /// Ada's chat.
 const CHAT: i64 = 1815;
 
+/// Telegram without pacing, and no limit that a test reaches.
 fn section(telegram: &Standin, mode: &str) -> String {
     let (token, url) = (telegram.token(), telegram.url());
-    format!("[telegram]\ntoken = \"{token}\"\napi_url = \"{url}\"\nmode = \"{mode}\"\nchat_interval_ms = 0\n")
+    format!(
+        "[limits]\nnotifications_per_hour = 10000\n[telegram]\ntoken = \"{token}\"\napi_url = \"{url}\"\nmode = \
+         \"{mode}\"\nmessages_per_second = 0\nchat_interval_ms = 0\n"
+    )
 }
 
 /// Connects Ada's chat. The bot's first message says so.
@@ -172,7 +178,9 @@ fn remote(section: &str, hub: &Hub, origin: &str) -> String {
 }
 
 fn three(telegram: &Standin) -> Three {
-    let allow = format!("[notify]\nallow = {{ backup = [\"telegram:{CHAT}\"] }}\n");
+    let origins = (0..BUTLERS).map(|number| format!("butler-{number}")).chain(["backup".to_owned()]);
+    let lists: Vec<String> = origins.map(|origin| format!("{origin} = [\"telegram:{CHAT}\"]")).collect();
+    let allow = format!("[notify]\nallow = {{ {} }}\n", lists.join(", "));
     let messenger = Hub::configured(&format!("{}{allow}", section(telegram, "send")));
     let switchboard = Hub::configured(&remote("messenger", &messenger, "switchboard"));
     let hub = format!("{}{}", section(telegram, "poll"), remote("switchboard", &switchboard, "hub"));
@@ -230,4 +238,69 @@ fn a_messenger_that_is_killed_after_telegram_accepted_leaves_an_unknown_outcome_
     let decisions: Vec<&Value> =
         ledger["items"].as_array().expect("a list").iter().map(|one| &one["decision"]).collect();
     assert_eq!(decisions, ["delivered", "unknown"], "a Messenger that starts again ends what it was sending");
+}
+
+const BUTLERS: usize = 50;
+
+/// Calls the tool as a butler, over a connection of its own, and returns the result.
+fn call_as(hub: &Hub, admin: &str, origin: &str, arguments: &Value) -> Value {
+    let host = hub.url.trim_start_matches("http://");
+    let body = json!({"arguments": arguments, "context": {"user_id": "ada"}}).to_string();
+    let request = format!(
+        "POST /v1/tools/notify HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {admin}\r\nbellwire-origin: \
+         {origin}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = std::net::TcpStream::connect(host).expect("the hub listens");
+    stream.write_all(request.as_bytes()).expect("it can be sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    let (_, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"))
+}
+
+/// Each butler makes the same two requests, each twice, all at once. Every one is a message once, and both calls of a pair
+/// have one answer.
+fn storm(hub: &Hub, telegram: &Standin) {
+    let file = hub.home.path().join(".local/share/bellwire/admin.token");
+    let admin = std::fs::read_to_string(file).expect("the hub has written it");
+    let call = |butler: usize, request: u128| {
+        let context = json!({
+            "request_id": format!("0190a3c2-7b1e-7000-8000-{request:012}"), "source_channel": "mcp",
+            "source_endpoint_identity": "cron", "source_sender_identity": "cron",
+        });
+        let message = format!("{butler} {request}");
+        let arguments = json!({"channel": "telegram", "message": message, "request_context": context});
+        call_as(hub, admin.trim(), &format!("butler-{butler}"), &arguments)["delivery"].clone()
+    };
+    let pairs: Vec<(Value, Value)> = std::thread::scope(|scope| {
+        let spawn = |butler, request| scope.spawn(move || call(butler, request));
+        let all = (0..BUTLERS).flat_map(|butler| (0..2).map(move |request| (butler, request)));
+        let pairs: Vec<_> = all.map(|(butler, request)| (spawn(butler, request), spawn(butler, request))).collect();
+        pairs.into_iter().map(|(one, other)| (one.join().expect("it ends"), other.join().expect("it ends"))).collect()
+    });
+    for (one, other) in &pairs {
+        assert!(one["delivery_id"].is_string(), "{one}");
+        assert_eq!(one, other, "the duplicate has the first answer");
+    }
+    let texts = texts(telegram);
+    let distinct: std::collections::BTreeSet<&String> = texts.iter().collect();
+    assert_eq!((texts.len(), distinct.len()), (2 * BUTLERS, 2 * BUTLERS), "each is delivered exactly once");
+}
+
+#[test]
+fn fifty_butlers_at_once_in_one_process_reach_telegram_exactly_once() {
+    let telegram = Standin::start();
+    storm(&hub_with_telegram(&telegram), &telegram);
+}
+
+#[test]
+fn fifty_butlers_at_once_through_three_processes_reach_telegram_exactly_once() {
+    let telegram = Standin::start();
+    let three = three(&telegram);
+    storm(&three.hub, &telegram);
+    let sums = three.messenger.json(&["ledger", "--sums", "--json"]);
+    let delivered: u64 =
+        sums["items"].as_array().expect("a list").iter().filter_map(|one| one["delivered"].as_u64()).sum();
+    assert_eq!(delivered, 2 * BUTLERS as u64);
 }

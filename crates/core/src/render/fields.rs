@@ -11,14 +11,14 @@ use crate::event::Payload;
 
 /// The payload fields that a template reads, in the order of their first use; `None` = possibly all of them.
 pub(super) fn payload_fields<'a>(tags: impl IntoIterator<Item = Tag<'a>>) -> Option<Vec<Box<str>>> {
-    let mut search = Search { known: BTreeMap::from([("events", Part::Events)]), fields: Vec::new() };
+    let mut search = Search { known: BTreeMap::from([("events", VariableKind::Events)]), fields: Vec::new() };
     tags.into_iter().try_for_each(|tag| search.tag(&tag))?;
     Some(search.fields)
 }
 
 /// What a variable of a template stands for.
 #[derive(Copy, Clone, PartialEq)]
-enum Part {
+enum VariableKind {
     Events,
     Event,
     Payload,
@@ -27,7 +27,7 @@ enum Part {
 }
 
 struct Search<'a> {
-    known: BTreeMap<&'a str, Part>,
+    known: BTreeMap<&'a str, VariableKind>,
     fields: Vec<Box<str>>,
 }
 
@@ -39,10 +39,10 @@ impl<'a> Search<'a> {
             [Name("set"), Name(name), Sign('='), value @ ..] if tag.is_block => self.assign(name, value),
             [Name("for"), Name(name), Name("in"), list @ ..] if tag.is_block => {
                 let part = match self.chain(list)? {
-                    (Part::Events, []) => Part::Event,
-                    (Part::Other, _) => {
+                    (VariableKind::Events, []) => VariableKind::Event,
+                    (VariableKind::Other, _) => {
                         self.expression(list)?;
-                        Part::Other
+                        VariableKind::Other
                     }
                     _ => return None,
                 };
@@ -58,11 +58,11 @@ impl<'a> Search<'a> {
         let part = match value {
             [Name(_), ..] => match self.chain(value)? {
                 (part, []) => part,
-                _ => Part::Other,
+                _ => VariableKind::Other,
             },
-            _ => Part::Other,
+            _ => VariableKind::Other,
         };
-        if part == Part::Other {
+        if part == VariableKind::Other {
             self.expression(value)?;
         }
         self.known.insert(name, part);
@@ -81,9 +81,10 @@ impl<'a> Search<'a> {
                 Name(name) if !matches!(before, Some(Sign('.' | '|'))) && self.known.contains_key(name) => {
                     let (part, behind) = self.chain_after(name, rest)?;
                     match (part, behind) {
-                        (Part::Events, [Sign('|'), Name("length" | "counts"), ..]) | (Part::Other, _) => {}
-                        (Part::Event, _) => self.message(),
-                        (Part::Events | Part::Payload, _) => return None,
+                        (VariableKind::Events, [Sign('|'), Name("length" | "counts"), ..])
+                        | (VariableKind::Other, _) => {}
+                        (VariableKind::Event, _) => self.message(),
+                        (VariableKind::Events | VariableKind::Payload, _) => return None,
                     }
                     rest = behind;
                     before = Some(Sign(')'));
@@ -97,10 +98,10 @@ impl<'a> Search<'a> {
     }
 
     /// What the chain at the start of these tokens stands for, and the tokens after it.
-    fn chain<'t>(&mut self, tokens: &'t [TemplateToken<'a>]) -> Option<(Part, &'t [TemplateToken<'a>])> {
+    fn chain<'t>(&mut self, tokens: &'t [TemplateToken<'a>]) -> Option<(VariableKind, &'t [TemplateToken<'a>])> {
         match tokens {
             [Name(name), rest @ ..] if self.known.contains_key(name) => self.chain_after(name, rest),
-            _ => Some((Part::Other, tokens)),
+            _ => Some((VariableKind::Other, tokens)),
         }
     }
 
@@ -108,8 +109,8 @@ impl<'a> Search<'a> {
         &mut self,
         name: &str,
         mut rest: &'t [TemplateToken<'a>],
-    ) -> Option<(Part, &'t [TemplateToken<'a>])> {
-        let mut part = self.known.get(name).copied().unwrap_or(Part::Other);
+    ) -> Option<(VariableKind, &'t [TemplateToken<'a>])> {
+        let mut part = self.known.get(name).copied().unwrap_or(VariableKind::Other);
         loop {
             let key;
             (key, rest) = match rest {
@@ -117,22 +118,22 @@ impl<'a> Search<'a> {
                 [Sign('.'), Number, behind @ ..] | [Sign('['), Number, Sign(']'), behind @ ..] => (None, behind),
                 [Sign('['), Text(text), Sign(']'), behind @ ..] => (Some(unquoted(text)), behind),
                 // A computed index or a slice.
-                [Sign('['), ..] if part != Part::Other => return None,
+                [Sign('['), ..] if part != VariableKind::Other => return None,
                 _ => return Some((part, rest)),
             };
             part = match (part, key) {
-                (Part::Events, None) => Part::Event,
-                (Part::Event, Some("payload")) => Part::Payload,
-                (Part::Event, Some("message")) => {
+                (VariableKind::Events, None) => VariableKind::Event,
+                (VariableKind::Event, Some("payload")) => VariableKind::Payload,
+                (VariableKind::Event, Some("message")) => {
                     self.message();
-                    Part::Other
+                    VariableKind::Other
                 }
-                (Part::Payload, Some(field)) => {
+                (VariableKind::Payload, Some(field)) => {
                     self.note(field);
-                    Part::Other
+                    VariableKind::Other
                 }
-                (Part::Events | Part::Payload, _) => return None,
-                (Part::Event | Part::Other, _) => Part::Other,
+                (VariableKind::Events | VariableKind::Payload, _) => return None,
+                (VariableKind::Event | VariableKind::Other, _) => VariableKind::Other,
             };
         }
     }

@@ -126,7 +126,7 @@ pub(super) fn drafts<'a>(
 fn elements(body: &[u8], max: usize) -> Result<Vec<&[u8]>, ApiError> {
     let overflow = Cell::new(false);
     let mut reader = serde_json::Deserializer::from_slice(body);
-    let elements = Elements { max, overflow: &overflow }.deserialize(&mut reader);
+    let elements = ArrayElements { max, overflow: &overflow }.deserialize(&mut reader);
     let elements = elements.and_then(|elements| reader.end().map(|()| elements));
     elements.map_err(|error| match error {
         _ if overflow.get() => too_many(max),
@@ -135,12 +135,12 @@ fn elements(body: &[u8], max: usize) -> Result<Vec<&[u8]>, ApiError> {
     })
 }
 
-struct Elements<'a> {
+struct ArrayElements<'a> {
     max: usize,
     overflow: &'a Cell<bool>,
 }
 
-impl<'de> DeserializeSeed<'de> for Elements<'_> {
+impl<'de> DeserializeSeed<'de> for ArrayElements<'_> {
     type Value = Vec<&'de [u8]>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -148,7 +148,7 @@ impl<'de> DeserializeSeed<'de> for Elements<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Elements<'_> {
+impl<'de> Visitor<'de> for ArrayElements<'_> {
     type Value = Vec<&'de [u8]>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

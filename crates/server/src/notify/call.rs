@@ -17,13 +17,13 @@ use crate::http::Hub;
 use crate::tools::Context;
 
 /// The answer of the tool.
-pub(crate) struct ToolAnswer {
+pub(crate) struct NotifyToolAnswer {
     pub(crate) value: Value,
     pub(crate) is_error: bool,
 }
 
 /// Delivers what an agent asks for, or says why not. Every decision is in the ledger.
-pub(crate) async fn notify(hub: &Hub, context: &Context, arguments: &ToolArguments) -> ToolAnswer {
+pub(crate) async fn notify(hub: &Hub, context: &Context, arguments: &ToolArguments) -> NotifyToolAnswer {
     let mut request =
         RefusedRequest { origin: context.origin(), user_id: context.user_id.clone(), ..RefusedRequest::default() };
     match decided(hub, context, arguments, &mut request).await {
@@ -163,8 +163,8 @@ fn request_id(context: &Context, call: &NotifyCall) -> Uuid {
     }
 }
 
-fn answered(channel: &str, answer: NotifyAnswer) -> ToolAnswer {
-    let ok = |value| ToolAnswer { value, is_error: false };
+fn answered(channel: &str, answer: NotifyAnswer) -> NotifyToolAnswer {
+    let ok = |value| NotifyToolAnswer { value, is_error: false };
     match answer.ending {
         NotifyEnding::Delivered { delivery_id } => {
             ok(json!({ "status": "ok", "delivery": { "channel": channel, "delivery_id": delivery_id } }))
@@ -186,7 +186,7 @@ fn answered(channel: &str, answer: NotifyAnswer) -> ToolAnswer {
 }
 
 /// A failed attempt, or one that was not made because of a limit.
-fn failed(error: NotifyError) -> ToolAnswer {
+fn failed(error: NotifyError) -> NotifyToolAnswer {
     let mut value = json!({
         "status": "error",
         "error": { "class": error.class.as_str(), "message": error.message, "retryable": error.retryable },
@@ -194,16 +194,16 @@ fn failed(error: NotifyError) -> ToolAnswer {
     if let Some(seconds) = error.retry_after_seconds {
         value["retry_after_seconds"] = seconds.into();
     }
-    ToolAnswer { value, is_error: true }
+    NotifyToolAnswer { value, is_error: true }
 }
 
 /// A refused call: a text that says what to fix.
-pub(crate) fn refused(error: NotifyError) -> ToolAnswer {
+pub(crate) fn refused(error: NotifyError) -> NotifyToolAnswer {
     if error.class != ErrorClass::ValidationError {
         return failed(error);
     }
     let value = json!({
         "status": "error", "error": error.message, "error_class": error.class.as_str(), "retryable": false,
     });
-    ToolAnswer { value, is_error: true }
+    NotifyToolAnswer { value, is_error: true }
 }

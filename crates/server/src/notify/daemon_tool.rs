@@ -7,7 +7,7 @@ use schemars::schema_for;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::envelope::{DeliverAnswer, DeliverArguments, DeliverStatus, Envelope, Route, RouteResponse};
+use super::envelope::{DeliverAnswer, DeliverArguments, DeliverStatus, Envelope, RouteEnvelope, RouteResponse};
 use super::refusal::{Refusal, RefusedRequest};
 use super::{messenger, switchboard};
 use crate::auth::{Identity, Scope, reserved_origin};
@@ -44,7 +44,7 @@ impl DaemonTool {
     pub(crate) fn input_schema(self) -> Map<String, Value> {
         match self {
             Self::Deliver => object(schema_for!(DeliverArguments)),
-            Self::RouteExecute => object(schema_for!(Route)),
+            Self::RouteExecute => object(schema_for!(RouteEnvelope)),
         }
     }
 
@@ -104,7 +104,7 @@ fn checked_request(caller: &Identity, arguments: Value) -> Result<DeliverArgumen
 }
 
 async fn route_execute(hub: &Hub, caller: &Identity, arguments: Value) -> RouteResponse {
-    let refusal = match Route::read(arguments) {
+    let refusal = match RouteEnvelope::read(arguments) {
         Ok(route) if is_trusted(hub, caller) => return messenger::execute(hub, route, None).await,
         Ok(_) => {
             let message = "The caller is not trusted: only the switchboard's token may call route.execute";

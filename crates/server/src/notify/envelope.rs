@@ -16,7 +16,7 @@ pub(crate) use answer::{
 pub(crate) use context::WireContext;
 pub(crate) use notify_request::{DeliverArguments, DeliveryFields, NotifyRequest, NotifyVersion};
 pub(crate) use read::Envelope;
-pub(crate) use route::{MCP_CHANNEL, Route, SWITCHBOARD};
+pub(crate) use route::{MCP_CHANNEL, RouteEnvelope, SWITCHBOARD};
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]

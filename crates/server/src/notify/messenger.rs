@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::attempt::{self, Attempt};
 use super::envelope::{
-    Delivered, Failure, NotifyRequest, NotifyResponse, Outcome, Route, RouteResponse, SWITCHBOARD, unproven,
+    Delivered, Failure, NotifyRequest, NotifyResponse, Outcome, RouteEnvelope, RouteResponse, SWITCHBOARD, unproven,
 };
 use super::prepared::{ClaimContext, Prepared, Resolved};
 use super::refusal::{Refusal, RefusedRequest};
@@ -22,7 +22,7 @@ use crate::http::Hub;
 
 /// Carries a route out. Its caller is trusted; what it says is not. With an attempt, the same process has claimed the
 /// request; otherwise the Messenger claims it.
-pub(crate) async fn execute(hub: &Hub, route: Route, attempt: Option<&Attempt>) -> RouteResponse {
+pub(crate) async fn execute(hub: &Hub, route: RouteEnvelope, attempt: Option<&Attempt>) -> RouteResponse {
     let started = Instant::now();
     let (context, request_id) = (route.request_context.clone(), route.request_context.0.request_id);
     let origin = route.input.context.notify_request.origin_butler.clone();
@@ -60,7 +60,7 @@ pub(crate) async fn execute(hub: &Hub, route: Route, attempt: Option<&Attempt>) 
 }
 
 /// Checks the route and the request in it, and resolves the target again.
-async fn resolve(hub: &Hub, route: Route) -> Result<Resolved, Refusal> {
+async fn resolve(hub: &Hub, route: RouteEnvelope) -> Result<Resolved, Refusal> {
     let context = &route.request_context.0;
     let (request, user_id) = (route.input.context.notify_request, route.input.context.user_id);
     if context.source_endpoint_identity != SWITCHBOARD {

@@ -1,7 +1,7 @@
 //! The Switchboard: the only part that routes. It wraps a notify request into a route and passes it to the Messenger.
 
 use super::attempt::Attempt;
-use super::envelope::{DeliverAnswer, DeliverArguments, Failure, Route, RouteResponse, WireContext};
+use super::envelope::{DeliverAnswer, DeliverArguments, Failure, RouteEnvelope, RouteResponse, WireContext};
 use super::prepared::minted_context;
 use super::remote::Remote;
 use super::{hash_of, messenger, uuid_of};
@@ -17,7 +17,7 @@ pub(crate) async fn deliver(hub: &Hub, arguments: DeliverArguments, attempt: Opt
         WireContext(minted_context(&source_butler, request_id))
     });
     let request_id = context.0.request_id;
-    let route = Route::of(request, user_id, request_id, clock::now());
+    let route = RouteEnvelope::of(request, user_id, request_id, clock::now());
     let response = match &hub.notify.messenger {
         Some(remote) => route_elsewhere(remote, &route, attempt).await,
         None => Ok(messenger::execute(hub, route, attempt).await),
@@ -29,7 +29,11 @@ pub(crate) async fn deliver(hub: &Hub, arguments: DeliverArguments, attempt: Opt
 }
 
 /// Calls the Messenger on another machine. The start of a claimed request is committed before.
-async fn route_elsewhere(remote: &Remote, route: &Route, attempt: Option<&Attempt>) -> Result<RouteResponse, Failure> {
+async fn route_elsewhere(
+    remote: &Remote,
+    route: &RouteEnvelope,
+    attempt: Option<&Attempt>,
+) -> Result<RouteResponse, Failure> {
     if let Some(attempt) = attempt {
         attempt.start().await?;
     }

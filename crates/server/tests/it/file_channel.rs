@@ -15,13 +15,13 @@ use bellwire_server::channels::{
     NotifyTarget, OutboundContent, OutboundMessage, Sending, SettingsShape, TargetField, TargetKind, Verification,
     VerifiedField,
 };
-use bellwire_store::{AttemptOutcome, Caller, DirectDraft, DirectMessage, DirectResult};
+use bellwire_store::AttemptOutcome;
 use futures_util::future::BoxFuture;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::hub::TestHub;
-use crate::people::send;
+use crate::people::{send, tool};
 
 static SHAPE: SettingsShape = SettingsShape {
     display_name: "file",
@@ -273,21 +273,8 @@ async fn a_held_message_with_its_own_text_is_listed_can_be_cancelled_and_is_sent
     send(&filed.hub, &filed.agent, "Buy milk").await;
     let long = "x".repeat(9_000);
     for text in [long.as_str(), "never sent"] {
-        let draft = DirectDraft {
-            caller: Caller::user("ada"),
-            user_id: "ada".into(),
-            conversation_id: Some("chat".into()),
-            correlation_id: None,
-            channel: filed.channel.name(),
-            message: DirectMessage {
-                origin: "health".into(),
-                subject: Some("Results".into()),
-                message: text.to_owned(),
-                needs_allowance: false,
-            },
-            idempotency_key: None,
-        };
-        assert!(matches!(filed.hub.store().plan_direct(draft).await.unwrap(), DirectResult::Planned { .. }));
+        let call = json!({"channel": "file", "message": text, "subject": "Results"});
+        assert_eq!(tool(&filed.hub, &filed.agent, "notify", call).await["status"], "deferred");
     }
     let second = filed.until_state("waiting").await;
     assert_eq!((&second["channel"], &second["reason"]), (&json!("file"), &json!("quiet hours")));

@@ -291,6 +291,8 @@ async fn an_unsubscribe_link_asks_first_and_a_forged_one_is_refused() {
     let asked = hub.client.get(link("ada@example.org")).send().await.unwrap();
     assert_eq!(asked.status(), StatusCode::OK);
     assert!(asked.headers()["content-type"].to_str().unwrap().starts_with("text/html"));
+    let policy = asked.headers()["content-security-policy"].to_str().unwrap().to_owned();
+    assert!(policy.starts_with("default-src 'none'; style-src 'sha256-") && !policy.contains("unsafe"), "{policy}");
     assert_eq!(enabled().await, true, "looking changes nothing");
     let post = |url: String| hub.client.post(url).body("List-Unsubscribe=One-Click").send();
     assert_eq!(post(link("old@example.org")).await.unwrap().status(), StatusCode::OK);

@@ -23,9 +23,9 @@ const OVERDUE_MAX: usize = 500;
 pub(crate) struct Publishing {
     pub(crate) publish: Publish,
     /// The committed part.
-    committed: Part,
+    committed: PublishPart,
     /// The committed part plus the events of the current step.
-    part: Part,
+    part: PublishPart,
     /// The plans of the uncommitted events that were prepared so far.
     plans: Vec<EventPlan>,
     /// The value of [`Executor::dropped`] when the plans were made.
@@ -36,7 +36,7 @@ pub(crate) struct Publishing {
 
 /// The receipts of the first events of a call, and the owners of these events.
 #[derive(Clone, Default, Serialize, Deserialize)]
-struct Part {
+struct PublishPart {
     receipts: Vec<Receipt>,
     people: BTreeSet<String>,
 }
@@ -46,17 +46,17 @@ struct Part {
 #[serde(untagged)]
 enum Remembered {
     Answer(Vec<Receipt>),
-    Part(Part),
+    PublishPart(PublishPart),
 }
 
 impl Publishing {
     pub(crate) fn new(publish: Publish) -> Self {
-        let (committed, part, plans) = (Part::default(), Part::default(), Vec::new());
+        let (committed, part, plans) = (PublishPart::default(), PublishPart::default(), Vec::new());
         Self { publish, committed, part, plans, planned_at: 0, holds_key: false }
     }
 
     /// Continues after the part that was committed before the hub stopped or the call failed.
-    fn resume(&mut self, committed: Part) {
+    fn resume(&mut self, committed: PublishPart) {
         self.part = committed.clone();
         self.committed = committed;
         self.plans.clear();
@@ -183,7 +183,7 @@ impl Executor {
             self.wait_for_parts(publishing)?;
             match self.remembered_answer(publishing.publish.idempotency_key.as_ref(), source).await? {
                 Some(Remembered::Answer(receipts)) => return Ok(Some(receipts)),
-                Some(Remembered::Part(part)) => publishing.resume(part),
+                Some(Remembered::PublishPart(part)) => publishing.resume(part),
                 None => {}
             }
         }

@@ -4,8 +4,8 @@ use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
 
 use super::{
-    AttemptEnd, AttemptOutcome, AttemptStart, Claim, Delivery, DirectDraft, DirectResult, InboxItem, NewReminder,
-    NotificationDraft, PressOutcome, Reminder, RestoreOutcome, SendResult, SettingsRequest,
+    AttemptEnd, AttemptOutcome, AttemptStart, Claim, Delivery, InboxItem, NewReminder, NotificationDraft, PressOutcome,
+    Reminder, RestoreOutcome, SendResult, SettingsRequest,
 };
 use crate::chats::{
     ChannelUpdate, ChatKey, ChatMessage, EditEnd, MessageEdit, NewButton, UpdateCommand, UpdateOutcome,
@@ -51,7 +51,6 @@ macro_rules! people_commands {
 
 people_commands! {
     Send(draft: Box<NotificationDraft>) -> SendResult => send;
-    PlanDirect(draft: Box<DirectDraft>) -> DirectResult => plan_direct;
     Mark(user_id: String, id: NotificationId, read: bool) -> InboxItem => mark;
     ReadSome(user_id: String, before: usize, idempotency_key: Option<IdempotencyKey>) -> (usize, bool) => read_some;
     Dismiss(user_id: String, id: NotificationId) -> InboxItem => dismiss;

@@ -1,8 +1,7 @@
-use bellwire_core::person::{ChannelName, MessageType, SettingsChange, ShowNotification};
+use bellwire_core::person::{MessageType, SettingsChange, ShowNotification};
 use bellwire_core::{NotificationId, Time};
 use serde::{Deserialize, Serialize};
 
-use super::DirectMessage;
 use crate::command::{Caller, IdempotencyKey};
 
 /// A notification to send to a person.
@@ -36,47 +35,6 @@ pub enum NotificationContent {
     },
     /// A toast, which is also in the inbox.
     Toast(ShowNotification),
-}
-
-/// A message with its own text for a person, on one channel.
-#[derive(Clone, Debug)]
-pub struct DirectDraft {
-    /// The caller.
-    pub caller: Caller,
-    /// The recipient.
-    pub user_id: String,
-    /// The conversation it comes from.
-    pub conversation_id: Option<String>,
-    /// The correlation id.
-    pub correlation_id: Option<String>,
-    /// The channel.
-    pub channel: ChannelName,
-    /// The text. The inbox item shows its beginning.
-    pub message: DirectMessage,
-    /// The idempotency key of this call.
-    pub idempotency_key: Option<IdempotencyKey>,
-}
-
-/// The result of planning a message with its own text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum DirectResult {
-    /// It is in the inbox, and its delivery is planned.
-    Planned {
-        /// The inbox item.
-        id: NotificationId,
-        /// When it is sent.
-        deliver_at: Time,
-    },
-    /// The channel is switched off, not verified, or the origin is muted.
-    Refused {
-        /// Why.
-        reason: String,
-    },
-    /// The hourly limit is reached.
-    Limited {
-        /// After how long the next one is allowed.
-        retry_after_seconds: u64,
-    },
 }
 
 /// The result of sending a notification.

@@ -11,9 +11,9 @@ use crate::StoreFuture;
 use crate::command::IdempotencyKey;
 use crate::error::StoreError;
 use crate::people::{
-    AttemptEnd, AttemptStart, Catchup, Claim, DELIVERIES_PER_ITEM_MAX, Delivery, DeliveryState, DirectDraft,
-    DirectResult, Doorbell, InboxItem, InboxQuery, KnownPerson, NewReminder, NotificationDraft, People, PeopleCommand,
-    PressOutcome, Reminder, RestoreOutcome, SendResult, SettingsRequest, WaitingDeliveries,
+    AttemptEnd, AttemptStart, Catchup, Claim, DELIVERIES_PER_ITEM_MAX, Delivery, DeliveryState, Doorbell, InboxItem,
+    InboxQuery, KnownPerson, NewReminder, NotificationDraft, People, PeopleCommand, PressOutcome, Reminder,
+    RestoreOutcome, SendResult, SettingsRequest, WaitingDeliveries,
 };
 use crate::reply::PendingReply;
 use crate::writer::Job;
@@ -100,10 +100,6 @@ impl<R: Reader> People for SingleWriterStore<R> {
                 None => self.command(|reply| PeopleCommand::Send { draft: Box::new(draft), reply }).await,
             }
         })
-    }
-
-    fn plan_direct(&self, draft: DirectDraft) -> StoreFuture<'_, DirectResult> {
-        self.command(|reply| PeopleCommand::PlanDirect { draft: Box::new(draft), reply })
     }
 
     fn inbox(&self, user_id: String, query: InboxQuery) -> StoreFuture<'_, (Vec<InboxItem>, Option<Uuid>)> {

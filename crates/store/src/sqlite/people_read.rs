@@ -34,12 +34,12 @@ const CHANGES: &str = "SELECT user_id, id, shelf, type, origin, conversation_id,
                        ORDER BY position LIMIT $3";
 const DELIVERIES: &str = "SELECT id, notification_id, user_id, channel, target, state, reason, attempts, not_before, \
                           lease_until, fence, letter_id, created_at, ended_at, held_by, is_direct FROM deliveries WHERE ";
+pub(super) const OLDEST_DELIVERY: &str =
+    "SELECT MIN(not_before) FROM deliveries WHERE state = 'waiting' AND channel = $1";
 /// What a list says of these people, a JSON array of their ids.
 const PEOPLE: &str = "SELECT value, (SELECT MAX(seen_at) FROM conversations WHERE user_id = value), \
                       (SELECT COUNT(*) FROM (SELECT 1 FROM inbox WHERE user_id = value AND read_at IS NULL LIMIT $2)) \
                       FROM json_each($1) ORDER BY value";
-pub(super) const OLDEST_DELIVERY: &str =
-    "SELECT MIN(not_before) FROM deliveries WHERE state = 'waiting' AND channel = $1";
 const REMINDERS: &str = "SELECT id, user_id, origin, conversation_id, message, type, asked, at, due_at, \
                          correlation_id, created_at, ended_at, notification_id, source, template_error, repeats \
                          FROM reminders WHERE ";

@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use bellwire_core::InjectionPoint::{AfterTool, TurnStart};
 use bellwire_core::notify::{Intent, NotifyError, RequestContext};
-use bellwire_core::person::{ChannelName, MessageType, SettingsChange};
+use bellwire_core::person::{ChannelName, MessageType, QuietChange, SettingsChange};
 use bellwire_core::{Event, Severity, Time};
 use bellwire_store::{
-    AttemptStart, Caller, ChannelUpdate, ChatKey, ChatMessage, ChatSender, Claim, ClientEventId, DirectDraft,
-    DirectMessage, DirectResult, ErrorKind, IdempotencyKey, InQuietHours, InboundText, InboxQuery, InboxState,
-    IncomingEvent, NewReminder, NotificationContent, NotificationDraft, NotifyClaim, NotifyClaimed, NotifyEnd,
-    NotifyEnding, NotifyRecipient, Publish, RetentionCutoffs, SettingsRequest, Store, Token, UpdateAction,
-    UpdateCommand, UpdateOutcome,
+    AttemptStart, Caller, ChannelUpdate, ChatKey, ChatMessage, ChatSender, Claim, ClientEventId, ErrorKind,
+    IdempotencyKey, InQuietHours, InboundText, InboxQuery, InboxState, IncomingEvent, NewReminder, NotificationContent,
+    NotificationDraft, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyRecipient, Publish, RetentionCutoffs,
+    SettingsRequest, Store, Token, UpdateAction, UpdateCommand, UpdateOutcome,
 };
 use serde_json::json;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -76,28 +75,6 @@ async fn live(backend: &Backend, user: &str, events: usize) {
         .unwrap();
     let change = SettingsChange { channels: email_to(format!("{mark}@example.org")), ..SettingsChange::default() };
     store.change_settings(SettingsRequest { user_id: user.into(), change }).await.unwrap();
-    let codes = store.claim(email(), 10).await.unwrap();
-    for Claim { message_id, fence, .. } in codes.into_iter().filter(|claim| claim.user_id == user) {
-        assert!(store.start(AttemptStart { message_id, fence, code: Some(mark.into()) }).await.unwrap());
-        store.confirm_target(user.into(), email(), mark.into(), None).await.unwrap();
-    }
-    let message = DirectMessage {
-        origin: "butler".into(),
-        subject: Some(mark.into()),
-        message: format!("{} {mark} at the end", "w".repeat(9_000)),
-        needs_allowance: false,
-    };
-    let draft = DirectDraft {
-        caller: Caller::user(user),
-        user_id: user.into(),
-        conversation_id: None,
-        correlation_id: None,
-        channel: email(),
-        message,
-        idempotency_key: None,
-    };
-    let planned = store.plan_direct(draft).await.unwrap();
-    assert!(user != ADA || matches!(planned, DirectResult::Planned { .. }), "{planned:?}");
     for number in 0..4 {
         let message = format!("{mark} {number} {}", "z".repeat(number * 900));
         let content = NotificationContent::Message { kind: MessageType::Info, message: message.clone() };
@@ -135,11 +112,33 @@ async fn live(backend: &Backend, user: &str, events: usize) {
     }
 }
 
-/// A request on the person's behalf whose answer names them, and a message that they sent by a channel.
-async fn notifies(store: &dyn Store, user: &str) {
+/// A message that waits for the end of the person's quiet hours.
+async fn is_notified_later(store: &dyn Store, user: &str) {
     let mark = mark_of(user);
-    let key = [mark.as_bytes()[0]; 32];
+    let part = |text: &str| Some(text.to_owned());
+    let always = QuietChange { start: part("00:00"), end: part("23:59"), timezone: part("UTC") };
+    let channels = email_to(format!("{mark}@example.org"));
+    let change = SettingsChange { channels, quiet_hours: Some(Some(always)), ..SettingsChange::default() };
+    store.change_settings(SettingsRequest { user_id: user.into(), change }).await.unwrap();
+    for Claim { message_id, fence, .. } in store.claim(email(), 10).await.unwrap() {
+        assert!(store.start(AttemptStart { message_id, fence, code: Some(mark.into()) }).await.unwrap());
+        store.confirm_target(user.into(), email(), mark.into(), None).await.unwrap();
+    }
     let claim = NotifyClaim {
+        key: [mark.len() as u8; 32],
+        recipient: NotifyRecipient::Person { user_id: user.into(), target: format!("{mark}@example.org") },
+        subject: Some(mark.into()),
+        message: Some(format!("{} {mark} at the end", "w".repeat(9_000))),
+        ..request(user)
+    };
+    let claimed = store.claim_notify(claim).await.unwrap();
+    assert!(matches!(claimed, NotifyClaimed::Ended(_)), "{claimed:?}");
+}
+
+/// A request on the person's behalf.
+fn request(user: &str) -> NotifyClaim {
+    let key = [mark_of(user).as_bytes()[0]; 32];
+    NotifyClaim {
         key,
         request_id: uuid::Uuid::nil(),
         origin: "health".into(),
@@ -153,7 +152,13 @@ async fn notifies(store: &dyn Store, user: &str) {
         correlation_id: None,
         message: None,
         subject: None,
-    };
+    }
+}
+
+/// A request on the person's behalf whose answer names them, and a message that they sent by a channel.
+async fn notifies(store: &dyn Store, user: &str) {
+    let mark = mark_of(user);
+    let (claim, key) = (request(user), request(user).key);
     let claimed = store.claim_notify(claim).await.unwrap();
     let NotifyClaimed::Mine { fence, .. } = claimed else { panic!("{claimed:?}") };
     let ending = NotifyEnding::failed(NotifyError::invalid(format!("{mark} is unknown")), None);
@@ -267,6 +272,7 @@ async fn of_an_erased_person_no_notify_request_and_no_inbound_message_is_left() 
     let folder = backend.path().parent().unwrap().to_owned();
     for user in [ADA, "bob"] {
         notifies(&*backend.store(), user).await;
+        is_notified_later(&*backend.store(), user).await;
     }
     assert!(found_in(&folder, MARK).len() > 4);
     backend.store().erase_user(ADA.into()).await.unwrap();

@@ -11,7 +11,6 @@ mod concurrency;
 mod crash;
 mod damage;
 mod delivery_order;
-mod direct;
 mod ended;
 mod erase;
 mod idempotency;

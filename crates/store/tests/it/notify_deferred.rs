@@ -6,11 +6,12 @@ use bellwire_core::InjectionPoint::TurnStart;
 use bellwire_core::person::{ChannelChange, MESSAGE_MAX, SettingsChange};
 use bellwire_store::LedgerDecision::{Deferred, Delivered, Failed, Refused, Unknown};
 use bellwire_store::{
-    AttemptOutcome, Claim, DeliveryState, NotifyAnswer, NotifyClaim, NotifyEnding, NotifyRecipient, PeopleRules,
-    Purpose,
+    AttemptOutcome, ChannelRules, Claim, DeliveryState, NotifyAnswer, NotifyClaim, NotifyEnding, NotifyRecipient,
+    PeopleRules, Purpose, RetentionCutoffs,
 };
 
 use crate::backends::{Backend, email, on_every_store, with_email};
+use crate::notify::{message, told};
 use crate::notify_requests::{decisions, ended, inbox, ledger, quiet_now, send};
 use crate::outbox::{finish, mail_to, only, start};
 use crate::settings::change;
@@ -114,6 +115,30 @@ on_every_store! {
         backend.pass(QUIET_MS);
         assert!(due(&backend).await.is_empty());
         assert_eq!(decisions(&backend).await, [Deferred, Refused]);
+        // It can be sent after all for as long as it is kept.
+        backend.store().retry_delivery(Some("ada".into()), id, None).await.unwrap();
+        assert!(matches!(due(&backend).await[0].purpose, Purpose::Direct(..)));
+    }
+
+    async fn other_news_never_joins_it_and_a_retry_sends_the_same_message(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        quiet_now(&backend).await;
+        told(&backend, message("news")).await;
+        defer(&backend, send(1)).await;
+        told(&backend, message("more news")).await;
+        backend.pass(QUIET_MS);
+        let claims = due(&backend).await;
+        assert_eq!(claims.len(), 2, "a digest and the message: {claims:?}");
+        let (direct, others): (Vec<&Claim>, Vec<&Claim>) =
+            claims.iter().partition(|claim| matches!(claim.purpose, Purpose::Direct(..)));
+        assert!(start(&backend, others[0]).await && finish(&backend, others[0], AttemptOutcome::Sent).await);
+        assert!(start(&backend, direct[0]).await);
+        let later = AttemptOutcome::TryAgain { reason: "busy".into(), retry_after_ms: Some(1) };
+        assert!(finish(&backend, direct[0], later).await);
+        assert_eq!(decisions(&backend).await, [Deferred], "it has not ended");
+        backend.pass(600_000);
+        let again = due(&backend).await.remove(0);
+        assert_eq!((again.message_id, &again.purpose), (direct[0].message_id, &direct[0].purpose));
     }
 
     async fn a_failure_is_published_to_the_conversation_and_recorded(backend: Backend) {
@@ -130,6 +155,41 @@ on_every_store! {
         attempted(&backend, AttemptOutcome::Unknown { reason: "the connection was lost".into() }).await;
         assert_eq!(decisions(&backend).await, [Deferred, Unknown]);
     }
+}
+
+#[tokio::test]
+async fn no_delivery_is_planned_on_another_channel() {
+    let owl = bellwire_core::person::ChannelName::parse("owl").unwrap();
+    let rules = with_email().with_channel(owl.clone(), ChannelRules::new("owl"));
+    for backend in [Backend::memory_with(rules.clone()).await, Backend::sqlite_with(rules.clone()).await] {
+        mail_to(&backend, "ada@example.org").await;
+        let tree = ChannelChange { enabled: Some(true), target: Some(Some("a tree".into())) };
+        change(&backend, SettingsChange::of_channel(owl.clone(), tree)).await.unwrap();
+        let code = backend.store().claim(owl.clone(), 1).await.unwrap().remove(0);
+        assert!(start(&backend, &code).await && finish(&backend, &code, AttemptOutcome::Sent).await);
+        backend.store().confirm_target("ada".into(), owl.clone(), b"a hash".to_vec(), None).await.unwrap();
+        quiet_now(&backend).await;
+        defer(&backend, send(1)).await;
+        backend.pass(QUIET_MS);
+        assert!(backend.store().claim(owl.clone(), 10).await.unwrap().is_empty());
+        assert_eq!(due(&backend).await.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn the_text_is_deleted_with_its_delivery() {
+    let backend = Backend::sqlite().await;
+    mail_to(&backend, "ada@example.org").await;
+    quiet_now(&backend).await;
+    defer(&backend, NotifyClaim { message: Some("a rare text in the attic".into()), ..send(1) }).await;
+    attempted(&backend, AttemptOutcome::Sent).await;
+    backend.store().read_all("ada".into(), None).await.unwrap();
+    backend.pass(1_000);
+    while backend.store().prune(RetentionCutoffs::before(backend.now()), 100).await.unwrap() > 0 {}
+    backend.store().erase_user("nobody".into()).await.ok();
+    let bytes = std::fs::read(backend.path()).unwrap();
+    let found = bytes.windows(24).any(|window| window == b"a rare text in the attic");
+    assert!(!found, "retention left the text");
 }
 
 #[tokio::test]

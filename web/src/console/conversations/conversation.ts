@@ -69,7 +69,7 @@ export class ConversationPanel extends PageElement {
   #body(messages: Pages<Message> | undefined): TemplateResult {
     return html`${messages?.problem ? html`<p class="problem" role="alert">${messages.problem} <button class="link" @click=${() => this.#messages?.more()}>Retry</button></p>` : nothing}
       ${messages?.loaded && messages.items.length === 0 ? emptyTranscript() : html`<bellwire-rows .list=${this.#list(messages?.items ?? [])} .estimate=${72}
-        label="What the agent read" @near-end=${() => { this.#nearEnd(); }}></bellwire-rows>`}
+        label="What the agent read" .rowRole=${'feed'} @near-end=${() => { this.#nearEnd(); }}></bellwire-rows>`}
       ${this.#waiting()}
       ${this.said.length === 0 ? nothing : html`<ul class="said" aria-label="What you told the agent">${this.said.map(saidView)}</ul>`}
       ${this.workspace.isReadOnly ? nothing : this.#field()}`;
@@ -115,15 +115,16 @@ export class ConversationPanel extends PageElement {
   #follow(path: string): void {
     this.#stream?.close();
     this.#stream = document.visibilityState === 'hidden' ? null : new SharedStream(this.workspace.api.http, `${path}/stream${search(this.#owner())}`, {
-      event: ({ data }) => { this.#hinted(data); },
+      event: ({ type, data }) => { this.#hinted(type, data); },
       status: () => undefined,
     });
   }
 
-  #hinted(data: string): void {
+  /** `pending` names everything that waits; other hints only say that something changed. */
+  #hinted(type: string, data: string): void {
     try {
       const hint = JSON.parse(data) as Hint;
-      this.#hints.set(hint.agent, hint);
+      if (type === 'pending') this.#hints.set(hint.agent, hint);
       void this.#refresh().then(() => this.#grow());
     } catch {
       // An event of a kind that this version does not know.

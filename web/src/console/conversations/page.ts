@@ -41,7 +41,7 @@ export class ConversationsPage extends PageElement {
     const { items, loaded, problem } = this.#list?.state.get() ?? { items: [], loaded: false, problem: null };
     if (problem !== null) return html`<p class="problem" role="alert">${problem} <button class="link" @click=${() => this.#list?.more()}>Retry</button></p>`;
     if (loaded && items.length === 0) {
-      return html`<p class="empty">No conversation yet. One begins with an agent’s first injection, or with<br><code>bellwire inject --conversation chat --point turn_start</code></p>`;
+      return html`<p class="empty">No conversation yet. One begins with an agent’s first injection, or with<br><code>bellwire inject chat turn_start turn_1</code></p>`;
     }
     const list: RowList<Conversation> = { items, key: ({ id, user_id: user }) => `${user} ${id}`, row: (conversation) => this.#row(conversation) };
     return html`<bellwire-rows .list=${list} .estimate=${58} label="Conversations" @near-end=${() => this.#list?.more()}></bellwire-rows>`;

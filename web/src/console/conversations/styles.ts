@@ -40,7 +40,9 @@ export const conversationStyles = css`
   .tell .problem:empty { display: none; }
   @media (max-width: 1000px) {
     .talks { grid-template-columns: minmax(0, 1fr); }
-    .talks .none, .talks.chosen .talk-list { display: none; }
+    .talks .none, .talks.chosen .talk-list > :not(h1) { display: none; }
+    .talks.chosen { grid-template-rows: auto minmax(0, 1fr); gap: 0; }
+    .talks.chosen h1 { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
     .talk-head .back { display: block; }
   }
 `;

@@ -14,7 +14,7 @@ const REST = 'rest:';
 
 /** What is sent out of the hub: dead letters first. */
 export class DeliveriesPage extends PageElement {
-  static override properties = { ...PageElement.properties, state: { state: true }, asked: { state: true }, answers: { state: true } };
+  static override properties = { ...PageElement.properties, state: { state: true }, asked: { state: true }, ledger: { state: true }, answers: { state: true } };
 
   declare state: State | null;
   /** The question that is open, and for which delivery. */
@@ -22,11 +22,14 @@ export class DeliveriesPage extends PageElement {
   /** What became of a retry or a cancellation, by delivery. */
   declare answers: ReadonlyMap<string, string>;
 
+  /** Whether the ledger is shown instead. */
+  declare ledger: boolean;
+
   #list: PagedList<Delivery> | null = null;
 
   constructor() {
     super();
-    [this.state, this.asked, this.answers] = [null, null, new Map()];
+    [this.state, this.asked, this.ledger, this.answers] = [null, null, false, new Map()];
   }
 
   override connectedCallback(): void {
@@ -37,12 +40,19 @@ export class DeliveriesPage extends PageElement {
   }
 
   protected override render(): TemplateResult {
-    const pages = this.#list?.state.get();
+    const chip = (name: string, pressed: boolean, press: () => void): TemplateResult =>
+      html`<button aria-pressed=${pressed ? 'true' : 'false'} @click=${press}>${name}</button>`;
     return html`<h1>Deliveries</h1><p class="sub">What leaves the hub, by mail or another channel. Dead letters first: they were given up.</p>
-      <div class="bar"><div class="chips" role="group" aria-label="State">${FILTERS.map(([state, name]) => html`<button
-        aria-pressed=${this.state === state ? 'true' : 'false'} @click=${() => { this.#choose(state); }}>${name}</button>`)}</div>
-        <button class="end" @click=${() => this.#list?.reload()}>Refresh</button></div>
-      ${pages?.problem ? html`<p class="problem" role="alert">${pages.problem} <button class="link" @click=${() => this.#list?.more()}>Retry</button></p>` : nothing}
+      <div class="bar"><div class="chips" role="group" aria-label="Show">
+        ${FILTERS.map(([state, name]) => chip(name, !this.ledger && this.state === state, () => { this.#choose(state); }))}
+        ${chip('Ledger by origin', this.ledger, () => { this.ledger = true; })}</div>
+        ${this.ledger ? nothing : html`<button class="end" @click=${() => this.#list?.reload()}>Refresh</button>`}</div>
+      ${this.ledger ? html`<bellwire-ledger class="scrolls" .workspace=${this.workspace}></bellwire-ledger>` : this.#body()}`;
+  }
+
+  #body(): TemplateResult {
+    const pages = this.#list?.state.get();
+    return html`${pages?.problem ? html`<p class="problem" role="alert">${pages.problem} <button class="link" @click=${() => this.#list?.more()}>Retry</button></p>` : nothing}
       <div class="card fill">${pages?.loaded && pages.items.length === 0 ? this.#empty() : html`<bellwire-rows .list=${this.#rows(pages?.items ?? [])} .estimate=${62}
         label="Deliveries" @near-end=${() => { this.#nearEnd(); }}></bellwire-rows>`}</div>`;
   }
@@ -96,7 +106,7 @@ export class DeliveriesPage extends PageElement {
   }
 
   #choose(state: State | null): void {
-    [this.state, this.asked] = [state, null];
+    [this.state, this.asked, this.ledger] = [state, null, false];
     void this.#list?.reload();
   }
 

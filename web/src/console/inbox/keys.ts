@@ -7,6 +7,6 @@ const KEYS: readonly (readonly [string, string])[] = [
 
 /** The list of keys, opened by «?». */
 export function keysHelp(): TemplateResult {
-  return html`<div id="keys" class="popover" popover="auto" role="dialog" aria-label="Keys"><h3>Keys</h3>
+  return html`<div id="keys" class="popover" popover="auto" role="dialog" aria-label="Keys"><h2 class="minor">Keys</h2>
     <table><tbody>${KEYS.map(([key, does]) => html`<tr><td><kbd>${key}</kbd></td><td>${does}</td></tr>`)}</tbody></table></div>`;
 }

@@ -13,6 +13,8 @@ import { InboxView } from './view.ts';
 const STATES = ['unread', 'all', 'dismissed'] as const;
 /** How often the times are written anew, in milliseconds. */
 const TIMES_MS = 30_000;
+/** How many finds a search shows before the person scrolls. */
+const FOUND = 20;
 /** How long a person may pause while typing a search, in milliseconds. */
 const PAUSE_MS = 250;
 
@@ -64,6 +66,12 @@ export class InboxPage extends PageElement {
       ${keysHelp()}`;
   }
 
+  /** A search goes on through older pages until it has something to show. */
+  protected override updated(): void {
+    const inbox = this.workspace.bellwire.inbox.get();
+    if ((inbox.filter.search ?? '') !== '' && inbox.floor !== null && this.#view.of(inbox).length < FOUND) this.#more(inbox);
+  }
+
   #filters(filter: Filter): TemplateResult {
     const { bellwire } = this.workspace;
     const type = (event: Event): void => {
@@ -91,7 +99,7 @@ export class InboxPage extends PageElement {
   }
 
   #empty(inbox: Inbox): TemplateResult {
-    if (inbox.loading || inbox.floor === null) return html`<p class="empty" role="status">${inbox.problem === null ? 'Loading…' : nothing}</p>`;
+    if (inbox.loading || inbox.floor === null || (inbox.cursor !== null && inbox.problem === null)) return html`<p class="empty" role="status">${inbox.problem === null ? 'Loading…' : nothing}</p>`;
     if ((inbox.filter.search ?? '') !== '') return html`<p class="empty">Nothing has these words. Search also under «All» and «Dismissed».</p>`;
     if (inbox.filter.type !== null) return html`<p class="empty">Nothing of this type.</p>`;
     return html`<p class="empty">${english.empty[inbox.filter.state]}</p>`;

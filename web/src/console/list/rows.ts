@@ -23,8 +23,8 @@ export class RowsElement extends LitElement {
   declare list: RowList<unknown> | null;
   declare estimate: number;
   declare label: string;
-  /** `list` or `rowgroup`: what the rows are to assistive technology. */
-  declare rowRole: 'list' | 'rowgroup';
+  /** What the rows are to assistive technology. */
+  declare rowRole: 'list' | 'rowgroup' | 'feed';
 
   #heights: Heights | null = null;
   #items: readonly unknown[] | null = null;

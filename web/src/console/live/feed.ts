@@ -4,9 +4,9 @@ import type { StreamStatus } from '../../client/stream.ts';
 import { isRecord } from '../../notification.ts';
 import { Observable } from '../../store/observable.ts';
 import type { Api } from '../api.ts';
-import type { ListedEvent } from '../wire.ts';
-import type { Fate } from './outcome.ts';
-import { type Batch, EMPTY_LIVE, type Live, ROWS_MAX, apply } from './store.ts';
+import type { Fate, ListedEvent, Trace } from '../wire.ts';
+import { fatesOf } from './trace.ts';
+import { type Batch, EMPTY_LIVE, type Live, ROWS_MAX, addStored, apply } from './store.ts';
 
 /** How many events are shown at the start. */
 const FIRST = 100;
@@ -35,9 +35,12 @@ export class LiveFeed {
   /** Loads the newest stored events. */
   async load(api: Api): Promise<void> {
     const { items } = await api.list<ListedEvent>('/v1/events', { limit: FIRST });
-    const known = new Set(this.live.get().rows.map(({ event }) => event.id));
-    const older = apply(EMPTY_LIVE, { events: items.filter(({ id }) => !known.has(id)).reverse(), fates: [], skipped: 0 });
-    this.live.update((live) => ({ ...live, rows: [...live.rows, ...older.rows].slice(0, ROWS_MAX) }));
+    this.live.update((live) => addStored(live, items));
+  }
+
+  /** Takes over what a trace says of its event's notifications. */
+  traced(trace: Trace): void {
+    this.live.update((live) => apply(live, { events: [], fates: fatesOf(trace), skipped: 0 }));
   }
 
   /** Events per second, of the last seconds. */

@@ -1,17 +1,5 @@
 // What became of an event, in a few words: the verdicts of its subscribers, and the later fates of its notifications.
-import type { ListedEvent, Verdict } from '../wire.ts';
-
-/** A change of a notification after the verdict. */
-export interface Fate {
-  readonly notification_id: string;
-  readonly event_ids: readonly string[];
-  readonly state: string;
-  readonly at: string;
-  readonly call_id?: string | null;
-  readonly point?: string | null;
-  readonly channel?: string | null;
-  readonly reason?: string | null;
-}
+import type { Fate, ListedEvent, Verdict } from '../wire.ts';
 
 /** Why a subscriber does not want an event, in short; the trace has the whole reason. */
 const FILTERS: Readonly<Record<NonNullable<Verdict['filter']>, string>> = {

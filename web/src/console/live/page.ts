@@ -4,6 +4,7 @@ import { exactTime, plural } from '../format.ts';
 import type { RowList, RowsElement } from '../list/rows.ts';
 import { PageElement } from '../page.ts';
 import { to } from '../routes.ts';
+import type { Trace } from '../wire.ts';
 import { LiveFeed } from './feed.ts';
 import type { Group } from './outcome.ts';
 import { type LiveFilter, type LiveRow, filtered, pause, resume } from './store.ts';
@@ -59,7 +60,7 @@ export class LivePage extends PageElement {
             label="Events" @scroll=${this.#scrolled}></bellwire-rows>`}
         </div>
         ${selected === null ? nothing : html`<bellwire-trace .workspace=${this.workspace} .route=${this.route} .event=${selected}
-          .version=${live.rows.find(({ event }) => event.id === selected)?.outcome ?? null}></bellwire-trace>`}
+          @traced=${(event: CustomEvent<Trace>) => { feed.traced(event.detail); }} .version=${live.rows.find(({ event }) => event.id === selected)?.outcome ?? null}></bellwire-trace>`}
       </div>`;
   }
 
@@ -79,7 +80,7 @@ export class LivePage extends PageElement {
   #empty(all: number): TemplateResult {
     if (all > 0) return html`<p class="empty">No event has these words and this outcome.</p>`;
     return html`<p class="empty">No event yet. Publish one from the <a href="/playground">playground</a>, or with<br>
-      <code>bellwire emit tool.call.failure --conversation chat tool_name=build error_type=timeout</code></p>`;
+      <code>bellwire emit tool.call.failure '{"tool_name": "build"}' --user me -c chat --severity error</code></p>`;
   }
 
   #list(rows: readonly LiveRow[]): RowList<LiveRow> {

@@ -1,6 +1,6 @@
 // The rows of the live page as a pure state: newest first, bounded, and with the later fates of each event.
-import type { ListedEvent } from '../wire.ts';
-import { type Fate, type Group, type Outcome, outcomeOf } from './outcome.ts';
+import type { Fate, ListedEvent } from '../wire.ts';
+import { type Group, type Outcome, outcomeOf } from './outcome.ts';
 
 /** How many rows the page keeps, and how many wait while it is paused. */
 export const ROWS_MAX = 500;
@@ -68,8 +68,20 @@ export function filtered(rows: readonly LiveRow[], { text, group }: LiveFilter):
   });
 }
 
-function rowOf(event: ListedEvent, fates: ReadonlyMap<string, Fate>): LiveRow {
-  return { event, fates, outcome: outcomeOf(event, fates) };
+/** Adds events that were stored before the page was opened, as older rows. What became of them since is not known. */
+export function addStored(live: Live, events: readonly ListedEvent[]): Live {
+  const known = new Set([...live.rows, ...live.waiting].map(({ event }) => event.id));
+  const rows = events.filter(({ id }) => !known.has(id)).map((event) => {
+    const row = rowOf(event, new Map());
+    return row.outcome.group === 'held' ? { ...row, outcome: { ...row.outcome, look: 'plain' as const, text: `was ${row.outcome.look === 'held' ? 'held' : 'queued'}` } } : row;
+  });
+  return { ...live, rows: [...live.rows, ...rows].slice(0, ROWS_MAX) };
+}
+
+function rowOf(event: ListedEvent, fates: ReadonlyMap<string, Fate>, before: Outcome | null = null): LiveRow {
+  const outcome = outcomeOf(event, fates);
+  // The same outcome is the same object, so that who watches it sees only changes.
+  return { event, fates, outcome: before?.text === outcome.text && before.look === outcome.look ? before : outcome };
 }
 
 function withFates(live: Live, fates: readonly Fate[]): Live {
@@ -78,7 +90,7 @@ function withFates(live: Live, fates: readonly Fate[]): Live {
   for (const fate of fates) for (const id of fate.event_ids) byEvent.set(id, [...(byEvent.get(id) ?? []), fate]);
   const changed = (row: LiveRow): LiveRow => {
     const own = byEvent.get(row.event.id);
-    return own ? rowOf(row.event, new Map([...row.fates, ...own.map((fate) => [fate.notification_id, fate] as const)])) : row;
+    return own ? rowOf(row.event, new Map([...row.fates, ...own.flatMap((fate) => (fate.notification_id === null ? [] : [[fate.notification_id, fate] as const]))]), row.outcome) : row;
   };
   return { ...live, rows: live.rows.map(changed), waiting: live.waiting.map(changed) };
 }

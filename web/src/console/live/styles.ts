@@ -25,7 +25,7 @@ export const liveStyles = css`
   .rate .dot.live { background: var(--success); }
   bellwire-trace { display: flex; flex-direction: column; margin-bottom: 16px; }
   .trace { position: relative; overflow-y: auto; }
-  .trace h3 { padding-right: 32px; }
+  .trace .minor { padding-right: 32px; }
   .trace > .close { position: absolute; right: 10px; top: 10px; }
   .trace > p { margin: 2px 0 0; overflow-wrap: anywhere; }
   .path { list-style: none; margin: 14px 0 0; padding: 0; }

@@ -38,7 +38,9 @@ export class TracePanel extends PageElement {
   async #load(id: string): Promise<void> {
     try {
       const trace = await this.workspace.api.get<Trace>(`/v1/events/${segment(id)}`);
-      if (id === this.event) [this.trace, this.problem] = [trace, null];
+      if (id !== this.event) return;
+      [this.trace, this.problem] = [trace, null];
+      this.dispatchEvent(new CustomEvent<Trace>('traced', { detail: trace }));
     } catch (error) {
       if (id === this.event) [this.trace, this.problem] = [null, explain('The trace could not be loaded', error)];
     }
@@ -49,7 +51,7 @@ function traced(trace: Trace): TemplateResult {
   const { type, source, severity, user_id: user, conversation_id: conversation, agent } = trace;
   const link = conversation === null ? nothing
     : html`, <a href=${pathOf(to('conversations', conversation, user))}>${conversation}</a> / ${agent}`;
-  return html`<h3><span class="hidden">${severity}</span>${type}</h3>
+  return html`<h2 class="minor"><span class="hidden">${severity}</span>${type}</h2>
     <p class="muted">from <bdi>${source}</bdi>${user === null ? nothing : html`, to <bdi>${user}</bdi>`}${link}</p>
     <pre class="mono" tabindex="0">${JSON.stringify(trace.payload, null, 2)}</pre>
     <ol class="path">${stepsOf(trace).map((step, at) => stepView(step, at, trace))}</ol>`;

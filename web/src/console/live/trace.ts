@@ -1,6 +1,6 @@
 // The trace of an event as a path: what happened to it, when, and why.
 import { later, withTimes } from '../format.ts';
-import type { Trace } from '../wire.ts';
+import type { Fate, Trace } from '../wire.ts';
 
 export interface Step {
   /** When it happened, for the order. */
@@ -31,6 +31,13 @@ export function stepsOf(trace: Trace): readonly Step[] {
   }));
   const rest = [...superseded(trace, step), ...notifications(trace, step), ...told(trace, step)];
   return [accepted, ...verdicts, ...rest.sort((one, other) => Date.parse(one.at) - Date.parse(other.at))];
+}
+
+/** The states that the event's notifications have now. */
+export function fatesOf({ id, user_id: user, notifications }: Trace): readonly Fate[] {
+  return notifications.map(({ id: notification, subscriber, conversation_id: conversation, agent, state, call_id: call, inject_at: point, created_at: created, ended_at: ended, reason }) => ({
+    notification_id: notification, event_ids: [id], user_id: user ?? '', conversation_id: conversation, agent, subscriber, state, at: ended ?? created, call_id: call, point, reason,
+  }));
 }
 
 type NewStep = (at: string | null, title: string, more?: Partial<Step>) => Step;

@@ -65,11 +65,11 @@ export class PlaygroundPage extends PageElement {
         ${form(subject.fields, this.values, (values) => { this.values = values; })}
         <button class="primary">${subject.kind === 'tool' ? 'Call the tool' : 'Publish the event'}</button>
       </form>
-      <div><h3>Request</h3><pre class="mono request" tabindex="0">POST ${call.path}
+      <div><h2 class="minor">Request</h2><pre class="mono request" tabindex="0">POST ${call.path}
 ${JSON.stringify(call.body, null, 2)}</pre>
-        <h3>Answer</h3><div role="status">${this.problem === null ? nothing : html`<p class="problem">${this.problem}</p>`}
+        <h2 class="minor">Answer</h2><div role="status">${this.problem === null ? nothing : html`<p class="problem">${this.problem}</p>`}
           ${this.answer === null ? html`<p class="muted">Not sent yet.</p>` : html`<pre class="mono answer" tabindex="0">${JSON.stringify(this.answer, null, 2)}</pre>${this.#traceLinks()}`}</div>
-        <h3>curl <button class="link copy" @click=${() => this.#copy(curl)}>${consoleIcon('copy', 13)} ${this.copied ? 'Copied' : 'Copy'}</button></h3>
+        <h2 class="minor">curl <button class="link copy" @click=${() => this.#copy(curl)}>${consoleIcon('copy', 13)} ${this.copied ? 'Copied' : 'Copy'}</button></h2>
         <pre class="mono curl" tabindex="0">${curl}</pre></div></div>`;
   }
 

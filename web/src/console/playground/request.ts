@@ -33,8 +33,9 @@ function firstValue(field: Field): unknown {
   return field.kind === 'text' ? 'Hello from the playground' : undefined;
 }
 
+/** The known events that may be published; `user.message` comes only from the messages call. */
 export function eventSubjects(): readonly Subject[] {
-  return EVENT_TYPES.map((known) => {
+  return EVENT_TYPES.filter(({ type }) => type !== 'user.message').map((known) => {
     const { severity, payload } = sampleEvent(known);
     const fields: Field[] = known.fields.map(({ name, meaning, example }) => {
       const base = { name, about: meaning, required: false };

@@ -9,8 +9,8 @@ export const playgroundStyles = css`
   .play .required { color: var(--muted); font-weight: 400; font-size: 12px; }
   .play .address { display: grid; grid-template-columns: 1fr 1fr; gap: 10px; }
   .play .nested { margin: 6px 0; padding: 10px; border: 1px solid var(--line); border-radius: 6px; background: var(--sunken); }
-  .play h3 { margin: 14px 0 0; }
-  .play > div > h3:first-child { margin-top: 0; }
+  .play .minor { margin: 14px 0 0; }
+  .play > div > .minor:first-child { margin-top: 0; }
   .play .copy { display: inline-flex; align-items: center; gap: 4px; margin-left: 6px; }
   .play .problem { padding: 4px 0; }
   @media (max-width: 760px) {

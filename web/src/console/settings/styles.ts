@@ -26,7 +26,7 @@ export const settingsStyles = css`
   .band .now { position: absolute; top: -3px; bottom: -3px; width: 2px; margin-left: -1px; background: var(--error); pointer-events: none; }
   .band .handle { position: absolute; top: -4px; bottom: -4px; width: 12px; margin-left: -6px; border-radius: 6px; background: var(--accent); cursor: ew-resize; touch-action: none; }
   .band .handle::before { content: ''; position: absolute; inset: -4px -8px; }
-  .handle .time { position: absolute; bottom: 100%; left: 50%; transform: translateX(-50%); padding-bottom: 2px; font-size: 12px; color: var(--text); }
+  .handle .time { position: absolute; bottom: 100%; left: 50%; transform: translateX(-50%); margin-bottom: 2px; padding: 0 3px; border-radius: 4px; background: var(--surface); font-size: 12px; color: var(--text); }
   .hours { display: flex; justify-content: space-between; margin: 4px 0 6px; font-size: 11.5px; color: var(--muted); }
   .quiet-now { margin-bottom: 8px !important; }
   @media (max-width: 760px) {

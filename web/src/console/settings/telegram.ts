@@ -4,14 +4,8 @@ import { HubError } from '../../client/http.ts';
 import { explain, segment } from '../api.ts';
 import { until } from '../format.ts';
 import { PageElement } from '../page.ts';
-import type { Settings } from '../wire.ts';
+import type { Pairing, Settings } from '../wire.ts';
 import { type SettingsView, saved, toggle } from './section.ts';
-
-interface Pairing {
-  readonly code: string;
-  readonly link: string | null;
-  readonly expires_at: string;
-}
 
 /** How often the page asks whether the chat is paired, in milliseconds. */
 const POLL_MS = 1500;

@@ -1,7 +1,7 @@
 import { css } from 'lit';
 
 export const signInStyles = css`
-  .sign-in { display: grid; place-items: center; min-height: 100vh; padding: 16px; background: var(--bg); }
+  .sign-in { display: grid; grid-template-columns: minmax(0, 1fr); place-items: center; min-height: 100vh; padding: 16px; background: var(--bg); }
   .sign-in > .card { width: 440px; max-width: 100%; padding: 24px 26px 14px; }
   .sign-in .brand { padding: 0 0 14px; }
   .sign-in p { margin: 8px 0 0; }

@@ -82,7 +82,7 @@ export const shellStyles = css`
 export const partStyles = css`
   h1 { margin: 0; font-size: 19px; font-weight: 650; letter-spacing: -0.015em; }
   h2.part { margin: 22px 0 8px; font-size: 15px; font-weight: 650; }
-  h3 { margin: 0; font-size: 14px; font-weight: 600; overflow-wrap: anywhere; }
+  h2.minor { margin: 0; font-size: 14px; font-weight: 600; overflow-wrap: anywhere; }
   .sub { margin: 2px 0 14px; color: var(--muted); max-width: 72ch; }
   .bar { display: flex; flex-wrap: wrap; align-items: center; gap: 8px; margin-bottom: 10px; }
   .bar .end { margin-left: auto; }

@@ -40,7 +40,7 @@ export class SubscribersPage extends PageElement {
   #row(subscriber: Subscriber): TemplateResult {
     const { id, name, problem } = subscriber;
     return html`<article class="card subscriber" data-id=${id} aria-current=${id === this.route.id ? 'true' : nothing}>
-      <div><h3>${name} <span class="muted mono">${id}</span></h3>
+      <div><h2 class="minor">${name} <span class="muted mono">${id}</span></h2>
         <p>${sentence(subscriber)}</p>
         ${problem ? html`<p class="problem" role="alert">Its file has a mistake; the last good version is used: ${problem}</p>` : nothing}
         <p class="muted small">${counts(subscriber)}</p>
@@ -93,5 +93,5 @@ function counts({ last_24h: day }: Subscriber): string {
   if (day.events === 0) return 'Last 24 h: no event.';
   const parts = [[day.queued + day.held, 'taken'], [day.duplicate, 'repeats'], [day.filtered, 'filtered'], [day.suppressed, 'suppressed']] as const;
   const said = parts.filter(([number]) => number > 0).map(([number, word]) => `${count(number)} ${word}`);
-  return `Last 24 h: ${plural(day.events, 'event')}: ${said.join(', ')}; ${plural(day.notifications, 'notification')}.`;
+  return `Last 24 h: ${plural(day.events, 'event')}: ${said.join(', ')}; ${count(day.injected)} injected.`;
 }

@@ -8,7 +8,7 @@ export const subscriberStyles = css`
   .subscribers bellwire-try-out { margin: 20px 24px 16px 0; padding-bottom: 0; }
   .subscriber { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 12px; padding: 12px 14px; margin-bottom: 8px; max-width: 900px; }
   .subscriber[aria-current] { border-color: var(--accent); }
-  .subscriber h3 .mono { font-weight: 400; margin-left: 4px; }
+  .subscriber .minor .mono { font-weight: 400; margin-left: 4px; }
   .subscriber p { margin: 3px 0 0; overflow-wrap: anywhere; }
   .subscriber .problem { padding: 0; }
   .subscriber .acts { position: relative; display: flex; flex-direction: column; align-items: flex-end; gap: 8px; }
@@ -37,8 +37,7 @@ export const subscriberStyles = css`
   .try-out .problem { padding: 4px 0; }
   .two { display: grid; grid-template-columns: repeat(auto-fit, minmax(260px, 1fr)); gap: 16px; }
   .two > * { min-width: 0; }
-  .two h3 { margin-top: 0; }
-  .two h3 + pre { margin-bottom: 12px; }
+  .two .minor + pre { margin-bottom: 12px; }
   @media (max-width: 1000px) {
     .subscribers.chosen { grid-template-columns: minmax(0, 1fr); }
     .subscribers.chosen .list { display: none; }

@@ -42,10 +42,10 @@ export class TryOut extends PageElement {
         <textarea id="samples" class="mono" rows="18" spellcheck="false" .value=${this.#text} @input=${this.#typed}
           aria-invalid=${problem === null ? 'false' : 'true'} aria-describedby="try-problem"></textarea>
         <p id="try-problem" class="problem" role="alert">${problem ?? nothing}</p></div>
-      <div role="status"><h3>What the agent reads${tokens === null ? nothing : html` <span class="muted small">${plural(tokens, 'token')}</span>`}</h3>
+      <div role="status"><h2 class="minor">What the agent reads${tokens === null ? nothing : html` <span class="muted small">${plural(tokens, 'token')}</span>`}</h2>
         ${result?.problem ? html`<p class="problem">${result.problem}</p>` : nothing}
         <pre class="mono" tabindex="0">${result?.content ?? '–'}</pre>
-        ${result?.content_user ? html`<h3>What the person reads</h3><pre tabindex="0">${result.content_user}</pre>` : nothing}</div></div></div>`;
+        ${result?.content_user ? html`<h2 class="minor">What the person reads</h2><pre tabindex="0">${result.content_user}</pre>` : nothing}</div></div></div>`;
   }
 
   #typed(event: Event): void {

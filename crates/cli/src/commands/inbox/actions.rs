@@ -60,7 +60,7 @@ impl InboxAction {
     pub(super) fn run(&self, inbox: &InboxArgs) -> Result<bool> {
         let client = authority::client(&inbox.connection)?;
         let path = person::path(&client, inbox.user.as_deref(), "/notifications")?;
-        let person = Person { client: &client, path, json: inbox.json };
+        let person = PersonInbox { client: &client, path, json: inbox.json };
         match self {
             Self::Read(read) if read.all => person.read_all(),
             Self::Read(read) => read.ids.iter().try_for_each(|id| person.read(id)),
@@ -82,13 +82,13 @@ fn explain(error: anyhow::Error) -> anyhow::Error {
 }
 
 /// A person's inbox at the hub.
-struct Person<'a> {
+struct PersonInbox<'a> {
     client: &'a Client,
     path: String,
     json: bool,
 }
 
-impl Person<'_> {
+impl PersonInbox<'_> {
     fn read(&self, id: &str) -> Result<()> {
         let item = self.client.call(Method::PATCH, &self.item(id), Some(&json!({ "read": true })))?;
         self.say(&item, format!("read {}", printable(id)))

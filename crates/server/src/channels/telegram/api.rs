@@ -4,7 +4,7 @@
 //! do not contain the path, and what the server says is searched for it.
 
 mod call_error;
-pub(crate) use call_error::{CallError, Refusal};
+pub(crate) use call_error::{ApiRefusal, CallError};
 
 mod methods;
 pub(crate) use methods::*;
@@ -95,7 +95,7 @@ impl BotApi {
         let clean = |text: String| text.replace(self.token.reveal(), "(hidden)");
         match error {
             CallError::Refused(refusal) => {
-                CallError::Refused(Refusal { description: clean(refusal.description), ..refusal })
+                CallError::Refused(ApiRefusal { description: clean(refusal.description), ..refusal })
             }
             CallError::Misconfigured { reason } => CallError::Misconfigured { reason: clean(reason) },
             CallError::Unknown { reason } => CallError::Unknown { reason: clean(reason) },

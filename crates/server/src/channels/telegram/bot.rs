@@ -10,10 +10,10 @@ use bellwire_store::{ChatKey, ChatMessage};
 use tokio::sync::{Notify, Semaphore};
 
 use super::NAME;
-use super::api::{BotApi, Button, CallError, NewMessage, SentMessage};
+use super::api::{BotApi, CallError, KeyboardButton, SentMessage, TextMessage};
 use super::outcome::can_be_repeated;
 use super::pace::Pace;
-use super::text::{Part, Text};
+use super::text::{Text, TextPart};
 use crate::channels::ChannelHub;
 use crate::clock;
 use crate::config::{Secret, TelegramConfig, TelegramMode};
@@ -101,7 +101,7 @@ impl Bot {
     }
 
     /// Sends a part and notes whether the bot works. A chat that got too much is held back.
-    pub(super) async fn send(&self, message: &NewMessage<'_>) -> Result<SentMessage, CallError> {
+    pub(super) async fn send(&self, message: &TextMessage<'_>) -> Result<SentMessage, CallError> {
         let sent = self.api.send_message(message).await;
         self.note(&sent);
         if let Err(error) = &sent {
@@ -161,7 +161,7 @@ impl Bot {
 
     /// Answers a person. While it is proven that nothing was sent, it is tried again a few times; otherwise the answer is
     /// lost: it is no notification, and the person can ask again.
-    pub(super) async fn say(&self, chat_id: i64, text: &Text, buttons: &[Vec<Button>]) -> Option<SentMessage> {
+    pub(super) async fn say(&self, chat_id: i64, text: &Text, buttons: &[Vec<KeyboardButton>]) -> Option<SentMessage> {
         let parts = text.split();
         let part = parts.first()?;
         let mut pauses = ANSWER_PAUSES.into_iter();
@@ -170,7 +170,7 @@ impl Bot {
                 tracing::warn!("an answer to a person on Telegram was dropped: the chat gets too many");
                 return None;
             }
-            let error = match self.send(&NewMessage { chat_id, part, reply_to: None, buttons }).await {
+            let error = match self.send(&TextMessage { chat_id, part, reply_to: None, buttons }).await {
                 Ok(sent) => return Some(sent),
                 Err(error) => error,
             };
@@ -184,7 +184,7 @@ impl Bot {
     }
 
     /// Replaces the text of a message of the bot, and removes its buttons.
-    pub(super) async fn replace(&self, chat_id: i64, message_id: i64, part: &Part) -> Result<(), CallError> {
+    pub(super) async fn replace(&self, chat_id: i64, message_id: i64, part: &TextPart) -> Result<(), CallError> {
         let edited = self.api.edit_message(chat_id, message_id, part).await;
         self.note(&edited);
         match edited {

@@ -6,7 +6,7 @@ use bellwire_core::NotificationId;
 use bellwire_core::person::without_addresses;
 use bellwire_store::{AttemptOutcome, ChatMessage, InboxItem, NewButton};
 
-use super::api::Button;
+use super::api::KeyboardButton;
 use super::bot::{Bot, NoSlot};
 use super::compose;
 use super::outcome::{attempt_outcome, millis};
@@ -25,7 +25,7 @@ struct Composed {
     conversation_id: Option<String>,
     /// None = it has several.
     origin: Option<String>,
-    buttons: Vec<Vec<Button>>,
+    buttons: Vec<Vec<KeyboardButton>>,
     /// The notification of the buttons.
     notification_id: Option<NotificationId>,
 }
@@ -72,7 +72,7 @@ pub(super) async fn deliver(bot: &Bot, message: OutboundMessage) -> AttemptOutco
     }
 }
 
-fn of_notifications(message: &OutboundMessage, items: &[InboxItem], buttons: Vec<Vec<Button>>) -> Composed {
+fn of_notifications(message: &OutboundMessage, items: &[InboxItem], buttons: Vec<Vec<KeyboardButton>>) -> Composed {
     let first = items.first();
     let origin = first.map(|item| &item.origin).filter(|origin| items.iter().all(|item| item.origin == **origin));
     Composed {
@@ -102,7 +102,7 @@ fn outcome(incomplete: Incomplete, target: &str) -> AttemptOutcome {
 
 /// Makes the buttons of a toast, which is always alone in its message, and stores the hashes of their tokens before the
 /// message is sent.
-async fn put_buttons(bot: &Bot, chat_id: i64, items: &[InboxItem]) -> Result<Vec<Vec<Button>>, String> {
+async fn put_buttons(bot: &Bot, chat_id: i64, items: &[InboxItem]) -> Result<Vec<Vec<KeyboardButton>>, String> {
     let [item] = items else { return Ok(Vec::new()) };
     let labels = item.toast.iter().flat_map(|toast| &toast.buttons).map(|button| button.label.clone());
     let (mut rows, mut stored) = (Vec::new(), Vec::new());
@@ -112,7 +112,7 @@ async fn put_buttons(bot: &Bot, chat_id: i64, items: &[InboxItem]) -> Result<Vec
         let user_id = item.user_id.clone();
         stored.push(NewButton { token, chat: Bot::chat(chat_id), user_id, notification_id: item.id, index });
         let text = compose::button_text(&label, || format!("Button {}", index + 1));
-        rows.push(vec![Button { text, callback_data }]);
+        rows.push(vec![KeyboardButton { text, callback_data }]);
     }
     if let Some(hub) = bot.hub.get().filter(|_| !stored.is_empty()) {
         let failed = |error| format!("the buttons could not be stored: {error}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bellwire_core::person::without_addresses;
 use bellwire_store::AttemptOutcome;
 
-use super::api::{CallError, Refusal};
+use super::api::{ApiRefusal, CallError};
 use crate::channels::{NotifyOutcome, Obstacle};
 
 /// Errors of Telegram that say that the chat cannot be reached, now or later.
@@ -28,7 +28,7 @@ fn meaning(error: &CallError) -> Meaning {
         CallError::NotSent { is_timeout: true, .. } => Meaning::Later(Obstacle::TimedOut, None),
         CallError::NotSent { .. } | CallError::Misconfigured { .. } => Meaning::Later(Obstacle::Unavailable, None),
         CallError::Unknown { .. } => Meaning::Unknown,
-        CallError::Refused(Refusal { code, description, retry_after }) => match code {
+        CallError::Refused(ApiRefusal { code, description, retry_after }) => match code {
             403 => Meaning::Unreachable,
             400 if UNREACHABLE.iter().any(|words| description.contains(words)) => Meaning::Unreachable,
             429 => Meaning::Later(Obstacle::Unavailable, *retry_after),
@@ -81,7 +81,10 @@ mod tests {
 
     fn refused(code: u16, description: &str) -> AttemptOutcome {
         let retry_after = (code == 429).then_some(Duration::from_secs(7));
-        attempt_outcome(&CallError::Refused(Refusal { code, description: description.to_owned(), retry_after }), "1815")
+        attempt_outcome(
+            &CallError::Refused(ApiRefusal { code, description: description.to_owned(), retry_after }),
+            "1815",
+        )
     }
 
     #[test]

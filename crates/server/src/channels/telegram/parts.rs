@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bellwire_store::ChatMessage;
 
-use super::api::{Button, CallError, NewMessage, SentMessage};
+use super::api::{CallError, KeyboardButton, SentMessage, TextMessage};
 use super::bot::{Bot, NoSlot};
 use super::text::Text;
 
@@ -22,7 +22,7 @@ pub(super) struct Outgoing<'a> {
     /// The message that the first part answers.
     pub(super) reply_to: Option<i64>,
     /// The buttons under the last part.
-    pub(super) buttons: &'a [Vec<Button>],
+    pub(super) buttons: &'a [Vec<KeyboardButton>],
     /// What is stored about each part; its notification only about the last one. None = the chat belongs to no person.
     pub(super) stored: Option<ChatMessage>,
     /// How long the first part waits for its slot.
@@ -67,7 +67,7 @@ pub(super) async fn send(bot: &Bot, outgoing: &Outgoing<'_>) -> Result<i64, Inco
     let mut first_id = None;
     for (index, part) in parts.iter().enumerate() {
         let is_last = index + 1 == parts.len();
-        let message = NewMessage {
+        let message = TextMessage {
             chat_id: outgoing.chat_id,
             part,
             reply_to: outgoing.reply_to.filter(|_| index == 0),
@@ -90,14 +90,14 @@ pub(super) async fn send(bot: &Bot, outgoing: &Outgoing<'_>) -> Result<i64, Inco
     first_id.ok_or(Incomplete { first_id: None, delivered: 0, parts: 0, cause: Cause::Blank })
 }
 
-async fn first(bot: &Bot, message: &NewMessage<'_>, wait_max: Duration) -> Result<SentMessage, Cause> {
+async fn first(bot: &Bot, message: &TextMessage<'_>, wait_max: Duration) -> Result<SentMessage, Cause> {
     bot.slot_unless_stopping(message.chat_id, wait_max).await.map_err(Cause::NoSlot)?;
     bot.send(message).await.map_err(Cause::Call)
 }
 
 /// Sends a further part. The rest of a text must not be lost because the chat gets too much: after a 429, which proves that
 /// nothing was sent, the part is sent once more when Telegram allows it.
-async fn further(bot: &Bot, message: &NewMessage<'_>) -> Result<SentMessage, Cause> {
+async fn further(bot: &Bot, message: &TextMessage<'_>) -> Result<SentMessage, Cause> {
     let slot = || async {
         let slot = bot.pace.slot(message.chat_id, next_wait_max(bot)).await;
         slot.map_err(|wait| Cause::NoSlot(NoSlot::Busy(wait)))

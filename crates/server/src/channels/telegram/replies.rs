@@ -3,7 +3,7 @@
 use bellwire_core::person::one_line;
 use bellwire_store::{ErrorKind, UpdateOutcome};
 
-use super::api::Button;
+use super::api::KeyboardButton;
 use super::compose::{button_text, settlement_line};
 
 /// The longest title on a button, in characters.
@@ -87,12 +87,12 @@ pub(super) const REPLACED: &str =
     "This chat is no longer connected, because another chat was connected instead. No more messages come here.";
 
 /// The buttons of a question: one row per conversation.
-pub(super) fn choices(titles: &[String], tokens: &[String]) -> Vec<Vec<Button>> {
+pub(super) fn choices(titles: &[String], tokens: &[String]) -> Vec<Vec<KeyboardButton>> {
     let button = |(index, (title, token)): (usize, (&String, &String))| {
         let title = button_text(title, || format!("Conversation {}", index + 1));
         let shown: String = title.chars().take(LABEL_MAX).collect();
         let text = if shown.len() < title.len() { format!("{shown}…") } else { shown };
-        vec![Button { text, callback_data: token.clone() }]
+        vec![KeyboardButton { text, callback_data: token.clone() }]
     };
     titles.iter().zip(tokens).enumerate().map(button).collect()
 }

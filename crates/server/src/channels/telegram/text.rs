@@ -18,7 +18,7 @@ pub(crate) struct Text {
 
 /// A text that fits into one message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct TextPart {
     /// The text.
     pub(crate) text: String,
     /// The formatting.
@@ -71,7 +71,7 @@ impl Text {
 
     /// Splits it into messages: at paragraphs, else lines, else words, else between two characters as people see them.
     /// White space at the edges of a part is removed; a blank text has no parts.
-    pub(crate) fn split(&self) -> Vec<Part> {
+    pub(crate) fn split(&self) -> Vec<TextPart> {
         let mut parts = Vec::new();
         let mut start = 0;
         while start < self.text.len() {
@@ -86,14 +86,14 @@ impl Text {
         parts
     }
 
-    fn part(&self, range: Range<usize>) -> Part {
+    fn part(&self, range: Range<usize>) -> TextPart {
         let units = |range: Range<usize>| units(&self.text[range]);
         let inside = self.ranges.iter().filter_map(|(formatted, kind)| {
             let (from, to) = (formatted.start.max(range.start), formatted.end.min(range.end));
             let entity = || Entity { kind: *kind, offset: units(range.start..from), length: units(from..to) };
             (from < to).then(entity)
         });
-        Part { entities: inside.collect(), text: self.text[range.clone()].to_owned() }
+        TextPart { entities: inside.collect(), text: self.text[range.clone()].to_owned() }
     }
 }
 

@@ -35,24 +35,24 @@ pub(super) struct AnswerTo {
 
 #[derive(Deserialize)]
 struct Update {
-    message: Option<Message>,
-    edited_message: Option<Message>,
+    message: Option<TelegramMessage>,
+    edited_message: Option<TelegramMessage>,
     callback_query: Option<CallbackQuery>,
     my_chat_member: Option<MemberUpdate>,
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct TelegramMessage {
     message_id: i64,
     from: Option<User>,
     chat: Chat,
     text: Option<String>,
-    reply_to_message: Option<MessageId>,
+    reply_to_message: Option<RepliedMessage>,
     forward_origin: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
-struct MessageId {
+struct RepliedMessage {
     message_id: i64,
 }
 
@@ -119,7 +119,7 @@ pub(super) fn understand(body: &str, bot_id: i64) -> Understood {
     }
 }
 
-fn of_message(message: Message, bot_id: i64) -> Understood {
+fn of_message(message: TelegramMessage, bot_id: i64) -> Understood {
     let from = message.from.as_ref().and_then(|from| sender(from, &message.chat));
     let chat_id = message.chat.id;
     let reply_to = message.reply_to_message.map(|replied| replied.message_id);

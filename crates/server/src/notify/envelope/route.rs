@@ -19,7 +19,7 @@ const PROMPT: &str = "Deliver the notify request in the context.";
 /// route.v1: what the Switchboard asks the Messenger to do. These are the arguments of `route.execute`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Route {
+pub(crate) struct RouteEnvelope {
     pub(crate) schema_version: RouteVersion,
     /// The id of the request, and the agent it comes from. It authenticates nothing: the caller's token does.
     pub(crate) request_context: WireContext,
@@ -89,7 +89,7 @@ pub(crate) enum TargetTool {
     Execute,
 }
 
-impl Route {
+impl RouteEnvelope {
     /// The route of a notify request. Its context is the Switchboard's own: the request keeps the one it came with.
     pub(crate) fn of(request: NotifyRequest, user_id: Option<String>, request_id: Uuid, now: Time) -> Self {
         let request_context = RequestContext {
@@ -110,7 +110,7 @@ impl Route {
     }
 }
 
-impl Envelope for Route {
+impl Envelope for RouteEnvelope {
     const OBJECTS: &'static [&'static str] = &[
         "request_context",
         "input",

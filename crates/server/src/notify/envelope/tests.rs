@@ -34,7 +34,7 @@ fn request() -> NotifyRequest {
 }
 
 fn route() -> Value {
-    serde_json::to_value(Route::of(request(), Some("ada".into()), REQUEST, Time::ZERO)).unwrap()
+    serde_json::to_value(RouteEnvelope::of(request(), Some("ada".into()), REQUEST, Time::ZERO)).unwrap()
 }
 
 fn delivered() -> Delivered {
@@ -96,7 +96,7 @@ fn is_strict<T: Envelope + PartialEq + std::fmt::Debug>(whole: &Value) {
 #[test]
 fn every_envelope_is_read_strictly_and_objects_may_be_strings_of_json() {
     is_strict::<DeliverArguments>(&deliver());
-    is_strict::<Route>(&with(route(), "trace_context", json!({"traceparent": "00-1"})));
+    is_strict::<RouteEnvelope>(&with(route(), "trace_context", json!({"traceparent": "00-1"})));
     let partial = Failure { error: refused().error, first_part: Some(delivered()) };
     is_strict::<RouteResponse>(&route_response(Err(partial.clone())));
     is_strict::<DeliverAnswer>(&deliver_answer(Err(partial)));
@@ -119,9 +119,9 @@ fn errors_have_the_path_of_the_field() {
         error("notify_request.request_context.source_channel", Value::Null),
         error("notify_request.decision_dossier", json!({})),
         DeliverArguments::read(json!([1])).unwrap_err().to_string(),
-        Route::read(with(route(), "target.butler", json!("health"))).unwrap_err().to_string(),
-        Route::read(with(route(), "target.tool", json!("shell"))).unwrap_err().to_string(),
-        Route::read(with(route(), "schema_version", Value::Null)).unwrap_err().to_string(),
+        RouteEnvelope::read(with(route(), "target.butler", json!("health"))).unwrap_err().to_string(),
+        RouteEnvelope::read(with(route(), "target.tool", json!("shell"))).unwrap_err().to_string(),
+        RouteEnvelope::read(with(route(), "schema_version", Value::Null)).unwrap_err().to_string(),
     ];
     let expected = [
         "source_butler: missing field `source_butler`",
@@ -279,7 +279,7 @@ proptest! {
     #[test]
     fn hostile_json_is_refused_without_a_panic_and_never_a_delivery(value in any_json()) {
         let _ = DeliverArguments::read(value.clone());
-        let _ = Route::read(value.clone());
+        let _ = RouteEnvelope::read(value.clone());
         if let Ok(answer) = RouteResponse::read(value.clone()) {
             prop_assert!(answer.outcome(REQUEST, "telegram").is_err());
         }
@@ -308,7 +308,7 @@ proptest! {
         let arguments = DeliverArguments { source_butler: origin, notify_request: whole, user_id: None };
         let value = serde_json::to_value(&arguments).unwrap();
         prop_assert_eq!(DeliverArguments::read(value).unwrap(), arguments.clone());
-        let route = Route::of(arguments.notify_request, None, REQUEST, Time::ZERO);
-        prop_assert_eq!(Route::read(serde_json::to_value(&route).unwrap()).unwrap(), route);
+        let route = RouteEnvelope::of(arguments.notify_request, None, REQUEST, Time::ZERO);
+        prop_assert_eq!(RouteEnvelope::read(serde_json::to_value(&route).unwrap()).unwrap(), route);
     }
 }

@@ -6,7 +6,7 @@ use telegram_standin::Fault;
 
 use super::{ADA, Chat};
 
-/// A message in Ada's private chat, as somebody forges it.
+/// A message in Ada's private chat, as an attacker forges it.
 fn forged(text: &str, from: Value) -> Value {
     json!({"message_id": 900, "date": 1, "text": text, "from": from, "chat": {"id": ADA, "type": "private"}})
 }
@@ -31,7 +31,7 @@ async fn another_sender_in_a_paired_chat_can_do_nothing() {
     let block = chat.wait_for_block("only").await;
     assert!(block.contains(r#"count="1""#) && block.contains("it is me"), "{block}");
     assert_eq!(chat.settings().await, json!({"enabled": true, "chat_id": ADA, "paired": true}));
-    assert_eq!(chat.count(), 1, "nobody was answered");
+    assert_eq!(chat.count(), 1, "no answer was sent");
     // The code was not used up.
     chat.telegram.types(99, &format!("/start {code}"));
     assert!(chat.said(99, 1).await.text.starts_with("This chat is connected"));

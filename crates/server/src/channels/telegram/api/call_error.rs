@@ -24,7 +24,7 @@ pub(crate) enum CallError {
         is_timeout: bool,
     },
     /// The API has answered that it did not carry the call out.
-    Refused(Refusal),
+    Refused(ApiRefusal),
     /// The call was not carried out because the settings are wrong: the token, or the address of the API.
     Misconfigured {
         /// What is wrong and what to change.
@@ -39,7 +39,7 @@ pub(crate) enum CallError {
 
 /// An answer of the API that refuses a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct ApiRefusal {
     /// The error code, such as 400.
     pub(crate) code: u16,
     /// What the API says, on one line.
@@ -54,7 +54,7 @@ impl CallError {
     }
 
     /// The refusal with this code, if it is one.
-    pub(crate) fn refusal(&self, code: u16) -> Option<&Refusal> {
+    pub(crate) fn refusal(&self, code: u16) -> Option<&ApiRefusal> {
         match self {
             Self::Refused(refusal) if refusal.code == code => Some(refusal),
             _ => None,
@@ -68,7 +68,7 @@ impl fmt::Display for CallError {
             Self::NotSent { reason, .. } | Self::Misconfigured { reason } | Self::Unknown { reason } => {
                 f.write_str(reason)
             }
-            Self::Refused(Refusal { code, description, .. }) => write!(f, "Telegram answered {code}: {description}"),
+            Self::Refused(ApiRefusal { code, description, .. }) => write!(f, "Telegram answered {code}: {description}"),
         }
     }
 }
@@ -88,7 +88,7 @@ impl From<HttpAnswer> for Answer {
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct ApiAnswer<'a> {
     ok: bool,
     #[serde(borrow)]
     result: Option<&'a RawValue>,
@@ -107,7 +107,7 @@ struct EnvelopeParameters {
 impl Answer {
     /// The result, if the answer is one of the Bot API and says that the call was carried out.
     pub(super) fn into_result<R: DeserializeOwned>(self) -> Result<R, CallError> {
-        let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(&self.body) else { return Err(self.foreign()) };
+        let Ok(envelope) = serde_json::from_slice::<ApiAnswer<'_>>(&self.body) else { return Err(self.foreign()) };
         if envelope.ok {
             let result = envelope.result.and_then(|result| serde_json::from_str(result.get()).ok());
             return result.ok_or_else(|| CallError::Unknown {
@@ -126,7 +126,7 @@ impl Answer {
             }),
             // A gateway does not know what became of the call.
             502 | 504 => Err(CallError::Unknown { reason: format!("Telegram answered {code}: {description}") }),
-            code => Err(CallError::Refused(Refusal { code, description, retry_after })),
+            code => Err(CallError::Refused(ApiRefusal { code, description, retry_after })),
         }
     }
 
@@ -134,7 +134,7 @@ impl Answer {
     fn foreign(&self) -> CallError {
         let status = self.status.as_u16();
         match self.status {
-            status if status == StatusCode::TOO_MANY_REQUESTS => CallError::Refused(Refusal {
+            status if status == StatusCode::TOO_MANY_REQUESTS => CallError::Refused(ApiRefusal {
                 code: status.as_u16(),
                 description: "too many requests".to_owned(),
                 retry_after: self.retry_after,

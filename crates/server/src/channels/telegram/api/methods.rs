@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{BotApi, CallError};
-use crate::channels::telegram::text::{Entity, Part};
+use crate::channels::telegram::text::{Entity, TextPart};
 
 /// How many updates one poll returns.
 pub(crate) const UPDATES_MAX: usize = 50;
@@ -29,20 +29,20 @@ pub(crate) struct SentMessage {
 
 /// A message to send.
 #[derive(Clone, Debug)]
-pub(crate) struct NewMessage<'a> {
+pub(crate) struct TextMessage<'a> {
     /// The chat.
     pub(crate) chat_id: i64,
     /// The text with its entities.
-    pub(crate) part: &'a Part,
+    pub(crate) part: &'a TextPart,
     /// The message that it answers. If that does not exist, nothing is sent.
     pub(crate) reply_to: Option<i64>,
     /// The inline buttons: rows of label and data.
-    pub(crate) buttons: &'a [Vec<Button>],
+    pub(crate) buttons: &'a [Vec<KeyboardButton>],
 }
 
 /// An inline button.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Button {
+pub(crate) struct KeyboardButton {
     /// The label.
     pub(crate) text: String,
     /// What the hub gets when it is pressed: 1 to 64 bytes.
@@ -77,7 +77,7 @@ struct ReplyParameters {
 
 #[derive(Serialize)]
 struct InlineKeyboard<'a> {
-    inline_keyboard: &'a [Vec<Button>],
+    inline_keyboard: &'a [Vec<KeyboardButton>],
 }
 
 #[derive(Serialize)]
@@ -132,7 +132,7 @@ impl BotApi {
         self.call("getMe", &NoParameters {}, Duration::ZERO).await
     }
 
-    pub(crate) async fn send_message(&self, message: &NewMessage<'_>) -> Result<SentMessage, CallError> {
+    pub(crate) async fn send_message(&self, message: &TextMessage<'_>) -> Result<SentMessage, CallError> {
         let parameters = SendMessage {
             chat_id: message.chat_id,
             text: &message.part.text,
@@ -146,7 +146,7 @@ impl BotApi {
     }
 
     /// Replaces the text of a message and removes its buttons.
-    pub(crate) async fn edit_message(&self, chat_id: i64, message_id: i64, part: &Part) -> Result<(), CallError> {
+    pub(crate) async fn edit_message(&self, chat_id: i64, message_id: i64, part: &TextPart) -> Result<(), CallError> {
         let parameters = EditMessageText {
             chat_id,
             message_id,

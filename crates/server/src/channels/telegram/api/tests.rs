@@ -4,7 +4,7 @@ use telegram_standin::{Fault, Standin};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::channels::telegram::text::{Part, Text};
+use crate::channels::telegram::text::{Text, TextPart};
 
 const ADA: i64 = 1815;
 
@@ -28,13 +28,13 @@ fn standin() -> Standin {
     standin
 }
 
-fn part() -> Part {
+fn part() -> TextPart {
     Text::plain("hello").split().remove(0)
 }
 
 async fn send(api: &BotApi) -> Result<SentMessage, CallError> {
     let part = part();
-    api.send_message(&NewMessage { chat_id: ADA, part: &part, reply_to: None, buttons: &[] }).await
+    api.send_message(&TextMessage { chat_id: ADA, part: &part, reply_to: None, buttons: &[] }).await
 }
 
 #[tokio::test]

@@ -1,0 +1,88 @@
+// Pictures of each page of the console, at desktop and phone size, light and dark, for people to look at.
+//
+//   make screenshots
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { chromium } from 'playwright-core';
+import { newContext, newPerson, settled } from './browser.mjs';
+import { adminSession, fillHub, openTab } from './console.mjs';
+import { startHub, until } from './hub.mjs';
+import { mailServer } from './mail.mjs';
+
+const folder = path.join(process.env.BELLWIRE_ROOT, 'target/screenshots');
+const SIZES = { desktop: { width: 1200, height: 760 }, phone: { width: 390, height: 844 } };
+/** Each picture: its page, what shows that it is complete, and what is done before it is taken. */
+const PAGES = {
+  inbox: ['/inbox', (page) => page.locator('.item').nth(3)],
+  conversations: ['/conversations', (page) => page.getByText('Release 2')],
+  conversation: ['/conversations/chat', (page) => page.getByRole('columnheader', { name: 'percent' })],
+  settings: ['/settings', (page) => page.getByRole('slider', { name: 'Quiet from' })],
+  live: ['/live', (page) => page.locator('.live-row').nth(3), (page) => page.getByRole('button', { name: 'tool.call.failure' }).last().click()],
+  deliveries: ['/deliveries', (page) => page.locator('.delivery').nth(1)],
+  subscribers: ['/subscribers', (page) => page.locator('.subscriber').nth(5)],
+  'try-out': ['/subscribers/tool_failure', (page) => page.getByText('What the agent reads')],
+  playground: ['/playground/show_notification', (page) => page.getByLabel('severity')],
+  overview: ['/overview', (page) => page.locator('bellwire-plot canvas').nth(5)],
+};
+
+await mkdir(folder, { recursive: true });
+const mail = await mailServer();
+const hub = await startHub({ BELLWIRE_EMAIL_HOST: '127.0.0.1', BELLWIRE_EMAIL_PORT: String(mail.port), BELLWIRE_EMAIL_TLS: 'none' });
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] });
+const here = { hub, browser };
+try {
+  const ada = await newPerson(here, 'ada');
+  await fill(ada);
+  for (const [size, viewport] of Object.entries(SIZES)) {
+    for (const colorScheme of ['light', 'dark']) await take(ada, `${size}-${colorScheme}`, { viewport, colorScheme });
+  }
+} finally {
+  await browser.close();
+  await hub.stop();
+  mail.close();
+}
+
+/** A working day: mails that were sent and one that was refused, notifications, events, quiet hours. */
+async function fill(person) {
+  const address = 'ada@example.org';
+  await person.call('PATCH', '/settings', { email: { enabled: true, address } });
+  const code = await until('the code', () => mail.mails.map((one) => one.match(/^\s*(\d{6})\s*$/m)?.[1]).find(Boolean));
+  await person.call('POST', '/email/confirm', { code });
+  await person.send('Your passport expires on 3 May', 'reminder');
+  await until('the mail', () => mail.mails.length === 2);
+  mail.refuses = true;
+  await person.send('The nightly backup took twice as long as usual', 'warning');
+  await until('the dead letter', async () => (await hub.call(hub.admin, 'GET', '/v1/deliveries?state=failed')).items.length > 0);
+  mail.refuses = false;
+  await person.call('PATCH', '/settings', { quiet_hours: { start: '22:00', end: '07:00', timezone: 'Europe/Berlin' }, muted_origins: ['newsletter'] });
+  await person.send('Three invoices are ready for you', 'info');
+  await person.show({
+    title: 'Build failure', message: 'Build failed - 3 tests failing. Check logs for details.', severity: 'error', duration: 1,
+    actions: [{ label: 'View logs', action: 'prompt', prompt: 'show me the detailed build logs' }, { label: 'Dismiss', action: 'dismiss' }],
+  });
+  const read = await person.show({ message: 'Workflow deployed to production', severity: 'success', duration: 1 });
+  await person.call('PATCH', `/notifications/${read}`, { read: true });
+  await fillHub(here, person);
+}
+
+async function take(person, name, options) {
+  const context = await newContext(here, options);
+  const page = await openTab(here, context, adminSession(here, person));
+  for (const [what, [where, complete, prepare]] of Object.entries(PAGES)) {
+    await page.goto(hub.url + where);
+    await complete(page).first().waitFor({ state: 'attached' });
+    if (what === 'inbox') await page.getByRole('button', { name: 'All', exact: true }).click();
+    await prepare?.(page);
+    await page.mouse.move(2, 2);
+    await page.waitForTimeout(300);
+    await settled(page);
+    await page.screenshot({ path: path.join(folder, `console-${what}-${name}.png`) });
+  }
+  await context.close();
+  const stranger = await newContext(here, options);
+  const page2 = await stranger.newPage();
+  await page2.goto(hub.url);
+  await page2.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await page2.screenshot({ path: path.join(folder, `console-sign-in-${name}.png`) });
+  await stranger.close();
+}
