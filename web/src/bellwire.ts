@@ -51,6 +51,8 @@ export class Bellwire {
   readonly #shown: ShownIds;
   readonly #pageSize: number;
   readonly #arrivals = new Set<ArrivalListener>();
+  /** The toasts that arrive before it is known what the person has muted or switched off; null = it is known. */
+  #early: Notification[] | null = null;
   /** The items that changed since the page that is being loaded was asked for. */
   #changed = new Set<string>();
 
@@ -231,18 +233,27 @@ export class Bellwire {
 
   /** Loads the unread items, and shows the toasts among them that wait for the person. */
   async #start(): Promise<void> {
+    this.#early ??= [];
     const [items, settings] = await Promise.all([this.#loadUnread(), this.#person?.settings().catch(() => null)]);
+    const early = this.#takeEarly();
     if (settings?.toasts.enabled === false) return;
     const muted = settings?.muted_origins ?? [];
-    const due = items.filter((item) => item.kind === 'toast' && isPersistent(item) && !isSettled(item));
+    const persistent = items.filter((item) => item.kind === 'toast' && isPersistent(item) && !early.some(({ id }) => id === item.id));
+    const due = [...early.reverse(), ...persistent].filter((item) => !isSettled(this.#inbox.get().items.get(item.id) ?? item));
     const allowed = due.filter(({ origin }) => origin === null || !muted.includes(origin));
     for (const item of allowed.slice(0, DUE_MAX).reverse()) this.show(item);
+  }
+
+  #takeEarly(): Notification[] {
+    const early = this.#early ?? [];
+    this.#early = null;
+    return early;
   }
 
   /** The newest unread items. They are also the first page of the inbox, unless the person chose another view. */
   async #loadUnread(): Promise<readonly Notification[]> {
     const { filter } = this.#inbox.get();
-    if (filter.state === 'unread' && filter.type === null) return this.#load(filter, null, START_PAGE);
+    if (filter.state === 'unread' && filter.type === null && (filter.search ?? '') === '') return this.#load(filter, null, START_PAGE);
     this.choose(filter);
     const page = await this.#person?.list({ state: 'unread', type: null }, null, START_PAGE).catch(() => null);
     return page?.items ?? [];
@@ -254,7 +265,8 @@ export class Bellwire {
       return;
     }
     this.#put(change.item);
-    if (change.kind === 'toast') this.show(change.item);
+    if (change.kind === 'toast' && this.#early === null) this.show(change.item);
+    else if (change.kind === 'toast') this.#early?.push(change.item);
     if (change.kind !== 'updated') for (const listener of this.#arrivals) listener(change.item, this.#person?.leads ?? false);
   }
 

@@ -64,7 +64,7 @@ describe('quiet hours', () => {
 });
 
 test('a subscriber in one sentence', () => {
-  expect(sentence(subscriber)).toBe('Tells the agent about budget.token.warning and budget.iteration.warning of severity warning or higher when its next turn begins, up to 3 together within 1.0 s. Repeats within 10 s only count. It wakes an idle agent.');
+  expect(sentence(subscriber)).toBe('Tells the agent about budget.token.warning and budget.iteration.warning of severity warning or higher when its next turn begins, up to 3 together within 1 s. Repeats within 10 s only count. It wakes an idle agent.');
   expect(sentence({ ...subscriber, types: ['a.b'], severity_filter: 'debug', audience: 'user', inject_at: null, window_ms: 0, dedupe_window_ms: 0, activation: 'passive' })).toBe('Tells the person about a.b.');
 });
 

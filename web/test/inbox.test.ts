@@ -30,6 +30,13 @@ describe('a view', () => {
   });
 });
 
+test('a search finds a text in one field, in any case', () => {
+  const items = [toastItem('3', { title: 'The Oven' }), toastItem('2', { message: 'Buy milk', origin: 'oven' }), toastItem('1', { message: 'the', origin: 'ov' })];
+  const found = (search: string): string[] => ids({ ...choose(addPage(EMPTY_INBOX, items, null, none), { state: 'all', type: null, search }), floor: '' });
+  expect(found('oVeN')).toEqual(['3', '2']);
+  expect(found('')).toEqual(['3', '2', '1']);
+});
+
 test('an item that changed while its page was loaded keeps the change', () => {
   const read = toastItem('5', { read_at: 'now' });
   const inbox = addPage(put(EMPTY_INBOX, [read]), [item('5'), item('4')], null, new Set(['5']));

@@ -2,6 +2,7 @@
 
 mod api_service;
 mod body;
+mod catalog;
 mod channel_calls;
 mod channel_settings;
 mod channel_test;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use bellwire_core::conversation::ObservedCall;
 use bellwire_core::event::{AgentName, OPERATOR, PERSON};
 use bellwire_core::render::Boundary;
-use bellwire_core::{Event, EventId, EventType, Inject, Injection, NotificationId, Time};
+use bellwire_core::{
+    Event, EventId, EventType, Inject, Injection, InjectionPoint, Notification, NotificationId, Priority, Time,
+};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -294,6 +296,29 @@ pub struct ConversationView {
     pub boundary: Boundary,
 }
 
+/// A notification that waits for an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingNotification {
+    /// Its id.
+    pub id: NotificationId,
+    /// The subscriber that created it.
+    pub subscriber: Arc<str>,
+    /// The common source of its events, if they have one.
+    pub source: Option<Arc<str>>,
+    /// Its priority.
+    pub priority: Priority,
+    /// The point at which it is taken.
+    pub inject_at: InjectionPoint,
+    /// How many events it has.
+    pub events: usize,
+    /// How many repeats were merged into them.
+    pub repeats: u64,
+    /// When it became pending.
+    pub since: Time,
+    /// When it expires.
+    pub expires: Time,
+}
+
 /// A hint for a conversation's stream, sent after the commit. It never contains text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {
@@ -427,4 +452,20 @@ pub struct Token {
     pub expires_at: Option<Time>,
     /// When it was revoked.
     pub revoked_at: Option<Time>,
+}
+
+impl From<&Notification> for PendingNotification {
+    fn from(notification: &Notification) -> Self {
+        Self {
+            id: notification.id,
+            subscriber: notification.subscriber.shared(),
+            source: notification.source.clone(),
+            priority: notification.priority,
+            inject_at: notification.inject_at,
+            events: notification.events.len(),
+            repeats: notification.events.iter().map(|one| u64::from(one.merged)).sum(),
+            since: notification.since,
+            expires: notification.expires,
+        }
+    }
 }

@@ -40,7 +40,8 @@ pub use chats::{
 pub use clock::Clock;
 pub use command::{
     Caller, ClientEventId, ConversationDetails, ConversationView, Hint, HintKind, IdempotencyKey, IncomingEvent,
-    InjectCommand, InjectResult, InjectionView, Message, NotificationView, Publish, Receipt, Superseded, Token, Trace,
+    InjectCommand, InjectResult, InjectionView, Message, NotificationView, PendingNotification, Publish, Receipt,
+    Superseded, Token, Trace,
 };
 pub use conversation_list::{ConversationPosition, ConversationQuery, ListedConversation};
 pub use ended::Ended;
@@ -110,6 +111,8 @@ pub trait Store: People + Chats + NotifyRequests + Sessions {
     fn open_conversations(&self, caller: Caller, user_id: String, now: Time) -> StoreFuture<'_, usize>;
     /// The state of a conversation.
     fn conversation(&self, caller: Caller, id: String) -> StoreFuture<'_, ConversationView>;
+    /// The notifications that wait for an agent of a conversation, in the order in which they would be taken. At most 200.
+    fn pending(&self, caller: Caller, id: String, agent: AgentName) -> StoreFuture<'_, Vec<PendingNotification>>;
     /// The conversations that the caller may see, the most recently used first, and the position of the next page.
     fn conversations(
         &self,
@@ -135,6 +138,15 @@ pub trait Store: People + Chats + NotifyRequests + Sessions {
         caller: Caller,
         id: String,
         after: Option<i64>,
+        limit: usize,
+    ) -> StoreFuture<'_, (Vec<Message>, Option<i64>)>;
+    /// The system messages of a conversation before a position, or the last ones, newest first; and the position of the next
+    /// page.
+    fn messages_before(
+        &self,
+        caller: Caller,
+        id: String,
+        before: Option<i64>,
         limit: usize,
     ) -> StoreFuture<'_, (Vec<Message>, Option<i64>)>;
     /// The events that the caller may see, newest first, and the position of the next page. A page with a next one may have

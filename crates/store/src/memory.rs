@@ -408,6 +408,19 @@ impl Reader for Memory {
         Ok(crate::rows::page(rows.map(|(sequence, row)| (*sequence, row.messages.clone())), after, limit))
     }
 
+    async fn messages_before(
+        &self,
+        owner: &str,
+        conversation_id: &str,
+        before: i64,
+        limit: usize,
+    ) -> Result<(Vec<Message>, Option<i64>), StoreError> {
+        let tables = self.lock();
+        let (key, last) = (ConversationKey::new(owner, conversation_id), crate::rows::first_injection(before));
+        let rows = tables.injections.iter().rev().filter(|(sequence, row)| *sequence <= last && row.key.is_in(&key));
+        Ok(crate::rows::page_before(rows.map(|(sequence, row)| (*sequence, row.messages.clone())), before, limit))
+    }
+
     async fn events_named(&self, client_event_id: &str, limit: usize) -> Result<Vec<NamedEvent>, StoreError> {
         let tables = self.lock();
         let mut rows: Vec<_> = tables.client_event_id.values().filter(|row| row.id == client_event_id).collect();

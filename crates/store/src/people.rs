@@ -31,7 +31,7 @@ pub use rules::{ChannelRules, Grouping, PeopleRules};
 
 pub(crate) use command::PeopleCommand;
 pub(crate) use doorbell::Doorbells;
-pub(crate) use inbox::{due_toasts, words};
+pub(crate) use inbox::{SEARCHED_MAX, due_toasts, words};
 pub(crate) use outbox_counts::OutboxCounts;
 pub(crate) use rows::{ConfirmationRow, LoadedPerson, PeopleChanges};
 
@@ -94,6 +94,15 @@ pub trait People: Send + Sync {
     fn send(&self, draft: NotificationDraft) -> StoreFuture<'_, SendResult>;
     /// A page of the inbox, newest first, and the cursor of the next page.
     fn inbox(&self, user_id: String, query: InboxQuery) -> StoreFuture<'_, (Vec<InboxItem>, Option<Uuid>)>;
+    /// A page of the inbox items of the query that contain a text in their title, message, origin or source; letters A to Z
+    /// match in upper and lower case. A page looks at a bounded number of items, so that it may have fewer than asked for,
+    /// or none, and still a next one.
+    fn search_inbox(
+        &self,
+        user_id: String,
+        query: InboxQuery,
+        text: String,
+    ) -> StoreFuture<'_, (Vec<InboxItem>, Option<Uuid>)>;
     /// How many notifications the person has not read.
     fn unread_count(&self, user_id: String) -> StoreFuture<'_, usize>;
     /// The changes of the inbox after this position, in order, at most `limit`. Without a position, the current one and the

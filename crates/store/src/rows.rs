@@ -256,6 +256,26 @@ pub(crate) fn first_injection(after: i64) -> i64 {
     after / MESSAGES_PER_INJECTION
 }
 
+/// The messages before a position, newest first, at most `limit`, and the position of the next page. `rows` are in descending
+/// order and begin with the injection of the position.
+pub(crate) fn page_before(
+    rows: impl Iterator<Item = (i64, Vec<Message>)>,
+    before: i64,
+    limit: usize,
+) -> (Vec<Message>, Option<i64>) {
+    let positioned = rows.flat_map(|(sequence, messages)| {
+        let first = sequence * MESSAGES_PER_INJECTION + 1;
+        (first..).zip(messages).collect::<Vec<_>>().into_iter().rev()
+    });
+    let mut earlier = positioned.skip_while(|(position, _)| *position >= before).peekable();
+    let (mut messages, mut last) = (Vec::new(), before);
+    while let Some((position, message)) = earlier.next_if(|_| messages.len() < limit) {
+        messages.push(message);
+        last = position;
+    }
+    (messages, earlier.peek().map(|_| last))
+}
+
 /// The messages after a position, at most `limit`, and the position of the next page. `rows` begin with [`first_injection`].
 pub(crate) fn page(
     rows: impl Iterator<Item = (i64, Vec<Message>)>,

@@ -21,7 +21,8 @@ use bellwire_core::{EventId, Time};
 use tokio::sync::watch;
 
 use crate::command::{
-    Caller, ConversationDetails, ConversationView, Hint, IdempotencyKey, InjectCommand, InjectResult, Message, Publish,
+    Caller, ConversationDetails, ConversationView, Hint, IdempotencyKey, InjectCommand, InjectResult, Message,
+    PendingNotification, Publish,
     Receipt, Token, Trace,
 };
 use crate::conversation_list::{ConversationPosition, ConversationQuery, ListedConversation};
@@ -31,6 +32,7 @@ use crate::event_list::{EventQuery, ListedEvent, NamedEvent};
 use crate::executor::{OPEN_MAX, Publishing, open_since, pick_unambiguous};
 use crate::hints::HintReceiver;
 use crate::live::LiveReceiver;
+use crate::people::PeopleCommand;
 use crate::rows::ConversationKey;
 use crate::sessions::SessionReader;
 use crate::writer::{Job, WriterHandle};
@@ -68,6 +70,14 @@ pub trait Reader: PeopleReader + NotifyReader + SessionReader + Send + Sync + 's
         owner: &str,
         conversation_id: &str,
         after: i64,
+        limit: usize,
+    ) -> impl Future<Output = Result<(Vec<Message>, Option<i64>), StoreError>> + Send;
+    /// The system messages before a position, newest first.
+    fn messages_before(
+        &self,
+        owner: &str,
+        conversation_id: &str,
+        before: i64,
         limit: usize,
     ) -> impl Future<Output = Result<(Vec<Message>, Option<i64>), StoreError>> + Send;
     /// The events with this client event id, of all senders, the newest first.
@@ -142,6 +152,10 @@ impl<R: Reader> Store for SingleWriterStore<R> {
         Box::pin(self.writer.ask(move |reply| Job::Conversation(caller, id, reply)))
     }
 
+    fn pending(&self, caller: Caller, id: String, agent: AgentName) -> StoreFuture<'_, Vec<PendingNotification>> {
+        self.command(|reply| PeopleCommand::Pending { caller, id, agent, reply })
+    }
+
     fn conversations(
         &self,
         caller: Caller,
@@ -179,6 +193,20 @@ impl<R: Reader> Store for SingleWriterStore<R> {
             let owner = self.owner(&caller, &id).await?.ok_or_else(|| StoreError::not_found("conversation"))?;
             self.writer.erasing.check(&owner)?;
             self.reader.messages(&owner, &id, after.unwrap_or(0), limit).await
+        })
+    }
+
+    fn messages_before(
+        &self,
+        caller: Caller,
+        id: String,
+        before: Option<i64>,
+        limit: usize,
+    ) -> StoreFuture<'_, (Vec<Message>, Option<i64>)> {
+        Box::pin(async move {
+            let owner = self.owner(&caller, &id).await?.ok_or_else(|| StoreError::not_found("conversation"))?;
+            self.writer.erasing.check(&owner)?;
+            self.reader.messages_before(&owner, &id, before.unwrap_or(i64::MAX), limit).await
         })
     }
 

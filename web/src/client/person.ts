@@ -63,7 +63,7 @@ export class Person {
 
   async list(filter: Filter, cursor: string | null, limit: number): Promise<Page> {
     const query: Record<keyof InboxQuery, string | null> = {
-      state: filter.state, type: filter.type satisfies InboxQuery['type'] | null, limit: String(limit), cursor,
+      state: filter.state, type: filter.type satisfies InboxQuery['type'] | null, limit: String(limit), cursor, search: filter.search === '' ? null : (filter.search ?? null),
     };
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) if (value !== null) search.set(name, value);

@@ -31,7 +31,7 @@ export function later(from: string, at: string): string {
 
 export function length(milliseconds: number): string {
   if (milliseconds < 1000) return `${String(Math.round(milliseconds))} ms`;
-  if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(milliseconds < 10_000 ? 1 : 0)} s`;
+  if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(milliseconds < 10_000 ? 1 : 0).replace('.0', '')} s`;
   if (milliseconds < 3_600_000) return `${String(Math.round(milliseconds / 60_000))} min`;
   return milliseconds < 172_800_000 ? `${String(Math.round(milliseconds / 3_600_000))} h` : `${String(Math.round(milliseconds / 86_400_000))} d`;
 }

@@ -11,7 +11,7 @@ export const ITEMS_MAX = 1000;
 export interface Filter {
   readonly state: 'unread' | 'all' | 'dismissed';
   readonly type: NotificationType | null;
-  /** Words that the title, the message, the origin or the conversation has; without it, any. */
+  /** A text that the title, the message, the origin or the source has; without it, any. */
   readonly search?: string;
 }
 
@@ -54,7 +54,7 @@ export function view({ items, filter, floor }: Inbox): Notification[] {
 
 export function matches(item: Notification, { state, type, search = '' }: Filter): boolean {
   if (type !== null && item.type !== type) return false;
-  if (search !== '' && !hasWords(item, search)) return false;
+  if (search !== '' && !contains(item, search)) return false;
   switch (state) {
     case 'unread':
       return item.read_at === null && item.dismissed_at === null;
@@ -65,9 +65,9 @@ export function matches(item: Notification, { state, type, search = '' }: Filter
   }
 }
 
-function hasWords({ title, message, origin, conversation_id: conversation }: Notification, search: string): boolean {
-  const text = [title, message, origin, conversation].join(' ').toLowerCase();
-  return search.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+/** As the hub searches: a text in one of the fields, in any case. */
+function contains({ title, message, origin, source }: Notification, search: string): boolean {
+  return [title, message, origin, source].some((field) => field?.toLowerCase().includes(search.toLowerCase()) ?? false);
 }
 
 /** Adds items, or replaces those with the same id. */

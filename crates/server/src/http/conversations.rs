@@ -3,7 +3,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use bellwire_core::{Event, Time};
+use bellwire_core::event::AgentName;
+use bellwire_core::{Event, InjectionPoint, Priority, Time};
 use bellwire_store::{ConversationDetails, ConversationView, IncomingEvent, Publish};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ use uuid::Uuid;
 use super::body::Body;
 use super::correlation::Correlation;
 use super::events::PublishedEvent;
-use super::field::{ID_MAX, MultiLineText, PathId, Rfc3339Time, SingleLineText};
+use super::field::{EnumText, ID_MAX, MultiLineText, PathId, Rfc3339Time, SingleLineText, WireEnum};
 use super::idempotency::IdempotentBody;
 use super::path::ConversationPath;
 use super::query::{PageLimit, Query};
@@ -71,6 +72,8 @@ pub(super) struct ConversationBody {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MessagePage {
+    /// Which come first. Default: `oldest`.
+    order: Option<EnumText<MessageOrder>>,
     /// The page size. Default: 20.
     limit: Option<PageLimit>,
     /// The `next_cursor` of the previous page.
@@ -80,6 +83,49 @@ pub(super) struct MessagePage {
     #[serde(rename = "user_id")]
     #[schemars(skip)]
     _owner: Option<serde::de::IgnoredAny>,
+}
+
+/// The order of messages.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum MessageOrder {
+    Oldest,
+    Newest,
+}
+
+/// The query of `GET …/pending`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PendingQuery {
+    /// The agent. Default: `main`.
+    agent: Option<SingleLineText<ID_MAX>>,
+    /// `ConversationPath` reads this parameter; it is listed here so that it is not refused as unknown.
+    #[serde(rename = "user_id")]
+    #[schemars(skip)]
+    _owner: Option<serde::de::IgnoredAny>,
+}
+
+/// A notification that waits for an agent. Its text is made when it is shown.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "PendingNotification")]
+pub(super) struct PendingBody {
+    /// Its id.
+    id: Uuid,
+    /// The subscriber that created it.
+    subscriber: String,
+    /// The source of its events; null if they differ.
+    source: Option<String>,
+    /// The priority.
+    priority: EnumText<Priority>,
+    /// The injection point at which it is taken.
+    inject_at: EnumText<InjectionPoint>,
+    /// How many events it has.
+    events: usize,
+    /// How many repeats are merged into them.
+    repeats: u64,
+    /// When it became pending.
+    since: Rfc3339Time,
+    /// When it expires.
+    expires_at: Rfc3339Time,
 }
 
 /// A message that the agent was shown.
@@ -141,10 +187,26 @@ pub(super) async fn messages(
     ConversationPath { identity, id }: ConversationPath,
     Query(page): Query<MessagePage>,
 ) -> Result<Json<List<MessageBody>>, ApiError> {
-    let (after, limit) = page.checked()?;
-    let (messages, next) = hub.store.messages(identity.caller, id, after, limit).await?;
+    let order = page.order;
+    let (position, limit) = page.checked()?;
+    let (messages, next) = match order {
+        Some(EnumText(MessageOrder::Newest)) => hub.store.messages_before(identity.caller, id, position, limit).await?,
+        _ => hub.store.messages(identity.caller, id, position, limit).await?,
+    };
     let items = messages.into_iter().map(MessageBody::from).collect();
     Ok(Json(List { items, next_cursor: next.map(|next: i64| next.to_string()) }))
+}
+
+/// Lists the notifications that wait for an agent, in the order in which they would be taken.
+pub(super) async fn pending(
+    State(hub): State<Hub>,
+    ConversationPath { identity, id }: ConversationPath,
+    Query(query): Query<PendingQuery>,
+) -> Result<Json<List<PendingBody>>, ApiError> {
+    let agent = query.agent.map(|agent| AgentName::parse(&agent.0)).transpose();
+    let agent = agent.map_err(|invalid| ApiError::invalid("agent", invalid.message))?.unwrap_or_else(AgentName::main);
+    let waiting = hub.store.pending(identity.caller, id, agent).await?;
+    Ok(Json(List::whole(waiting.into_iter().map(PendingBody::from).collect())))
 }
 
 /// Publishes a person's message to the agent. The route table does not admit agents, so the message is the person's own.
@@ -162,6 +224,16 @@ pub(super) async fn say(
     let receipts = hub.store.publish(Publish { caller: identity.caller, events, idempotency_key }).await?;
     let receipt = receipts.into_iter().next().ok_or_else(|| ApiError::not_found("conversation"))?;
     Ok(Accepted(PublishedEvent::of(receipt, None)))
+}
+
+impl WireEnum for MessageOrder {
+    const VALUES: &'static [Self] = &[Self::Oldest, Self::Newest];
+    fn text(self) -> &'static str {
+        match self {
+            Self::Oldest => "oldest",
+            Self::Newest => "newest",
+        }
+    }
 }
 
 impl NewMessage {
@@ -197,6 +269,22 @@ impl From<ConversationView> for ConversationBody {
             presence: if view.working { "working" } else { "idle" },
             pending: view.pending,
             boundary: view.boundary.as_str().to_owned(),
+        }
+    }
+}
+
+impl From<bellwire_store::PendingNotification> for PendingBody {
+    fn from(pending: bellwire_store::PendingNotification) -> Self {
+        Self {
+            id: pending.id.0,
+            subscriber: pending.subscriber.to_string(),
+            source: pending.source.map(|source| source.to_string()),
+            priority: EnumText(pending.priority),
+            inject_at: EnumText(pending.inject_at),
+            events: pending.events,
+            repeats: pending.repeats,
+            since: Rfc3339Time(pending.since),
+            expires_at: Rfc3339Time(pending.expires),
         }
     }
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::field::{EnumText, Rfc3339Time};
+use super::field::{EnumText, ID_MAX, Rfc3339Time, SingleLineText};
 use super::idempotency::IdempotencyHeader;
 use super::inbox::cursor;
 use super::path::PathUuid;
@@ -48,6 +48,8 @@ pub(super) struct DeliveryBody {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DeliveryPage {
+    /// Only deliveries to this person. A person's token lists its own in any case.
+    user_id: Option<SingleLineText<ID_MAX>>,
     /// Only deliveries in this state. `failed` are the dead letters.
     state: Option<EnumText<DeliveryState>>,
     /// The page size. Default: 20.
@@ -66,7 +68,10 @@ pub(super) async fn list(
     let before = page.cursor.as_deref().map(cursor).transpose()?;
     let state = page.state.map(|word| word.0);
     let limit = page.limit.unwrap_or_default().0;
-    let (deliveries, next) = hub.store.deliveries(identity.caller.user_id.clone(), state, before, limit).await?;
+    let named = page.user_id.map(|user| user.0);
+    named.as_deref().map_or(Ok(()), |user| identity.check_user(user))?;
+    let user_id = named.or_else(|| identity.caller.user_id.clone());
+    let (deliveries, next) = hub.store.deliveries(user_id, state, before, limit).await?;
     let items = deliveries.into_iter().map(DeliveryBody::from).collect();
     Ok(Json(List { items, next_cursor: next.map(|next| next.to_string()) }))
 }

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::body::Body;
 use super::error::{Conflict, SettledBy};
-use super::field::{EnumText, PathId, Rfc3339Time};
+use super::field::{EnumText, PathId, Rfc3339Time, SingleLineText};
 use super::idempotency::IdempotencyHeader;
 use super::path::{ButtonPath, ItemPath};
 use super::query::{PageLimit, Query};
@@ -96,6 +96,9 @@ struct Button {
     pressed_at: Option<Rfc3339Time>,
 }
 
+/// The longest text to search for, in characters.
+const SEARCH_MAX: usize = 100;
+
 /// The query of `GET …/notifications`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -105,6 +108,9 @@ pub(super) struct InboxPage {
     /// Only notifications of this type.
     #[serde(rename = "type")]
     item_type: Option<EnumText<InboxItemType>>,
+    /// Only notifications whose title, message, origin or source contains this text; letters A to Z match in upper and lower
+    /// case. A page of a search with a `next_cursor` can have fewer items, or none: it looks at 5,000 notifications.
+    search: Option<SingleLineText<SEARCH_MAX>>,
     /// The page size. Default: 20.
     limit: Option<PageLimit>,
     /// The `next_cursor` of the previous page.
@@ -171,7 +177,10 @@ pub(super) async fn list(
         before: page.cursor.as_deref().map(cursor).transpose()?,
         limit: page.limit.unwrap_or_default().0,
     };
-    let (items, next) = hub.store.inbox(id.clone(), query).await?;
+    let (items, next) = match page.search {
+        Some(text) => hub.store.search_inbox(id.clone(), query, text.0).await?,
+        None => hub.store.inbox(id.clone(), query).await?,
+    };
     let next_cursor = next.map(|next| next.to_string());
     Ok(Json(List { items: with_deliveries(&hub, id, items).await?, next_cursor }))
 }

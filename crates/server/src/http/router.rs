@@ -10,11 +10,14 @@ use axum::{Json, Router};
 
 use super::api_service::Api;
 use super::body::Body;
+use super::catalog::{ChannelBody, EventTypeBody, ToolBody};
 use super::channel_calls::{PairingCode, ProviderCall};
 use super::channel_test::{ChannelTestBody, NewChannelTest};
 use super::console::{Console, ConsoleAsset, ConsolePage};
 use super::conversation_list::{ConversationPage, ListedConversationBody};
-use super::conversations::{ConversationBody, MessageBody, MessagePage, NewMessage, PutConversation};
+use super::conversations::{
+    ConversationBody, MessageBody, MessagePage, NewMessage, PendingBody, PendingQuery, PutConversation,
+};
 use super::deliveries::{DeliveryBody, DeliveryPage};
 use super::docs::DocsPage;
 use super::elements::{Elements, ElementsModule};
@@ -45,9 +48,9 @@ use super::tools::{ToolAnswer, ToolCall};
 use super::trace::TraceBody;
 use super::users::{UserBody, UserPage};
 use super::{
-    Hub, channel_calls, channel_test, console, conversations, deliveries, docs, elements, events, health, inbox,
-    inject, ledger, live, mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings, statistics,
-    stream, subscribers, tokens, tools, unsubscribe, users,
+    Hub, catalog, channel_calls, channel_test, console, conversations, deliveries, docs, elements, events, health,
+    inbox, inject, ledger, live, mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings,
+    statistics, stream, subscribers, tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
@@ -173,6 +176,9 @@ routes! {
         /// Stream events with their verdicts, and what becomes of their notifications, as server-sent events
         GET "/v1/events/stream" [Admin]
             (Query<LiveQuery>) -> LiveStream => live::stream;
+        /// List the event types that Bellwire knows, with their payload fields; other types are allowed too
+        GET "/v1/event_types" [Admin Agent User]
+            () -> Json<List<EventTypeBody>> => catalog::event_types;
         /// The trace of an event: its verdicts, notifications and injections
         GET "/v1/events/{id}" [Admin Agent User]
             () -> Json<TraceBody>, or 409 => events::trace;
@@ -190,7 +196,10 @@ routes! {
         /// Take the agent's pending notifications at an injection point; the same call id gets the same answer
         POST "/v1/conversations/{id}/inject" [Admin Agent]
             (Body<InjectBody>) -> Json<InjectResponse>, or 409 => inject::inject;
-        /// List the messages that the agent was shown, oldest first
+        /// List the notifications that wait for an agent, in the order in which they would be taken
+        GET "/v1/conversations/{id}/pending" [Admin Agent User]
+            (Query<PendingQuery>) -> Json<List<PendingBody>> => conversations::pending;
+        /// List the messages that the agent was shown, oldest or newest first
         GET "/v1/conversations/{id}/messages" [Admin Agent User]
             (Query<MessagePage>) -> Json<List<MessageBody>> => conversations::messages;
         /// Send a message to the agent as its person
@@ -207,6 +216,9 @@ routes! {
             () -> HintStream => stream::stream;
     }
     "Agent tools" {
+        /// List the tools with the schemas of their arguments
+        GET "/v1/tools" [Admin Agent User]
+            () -> Json<List<ToolBody>> => catalog::tools;
         /// Call an agent's tool; a refusal by the tool is a 200 response with `success: false`
         POST "/v1/tools/{id}" [Admin Agent]
             (Body<ToolCall>) -> Json<ToolAnswer> => tools::call;
@@ -292,6 +304,9 @@ routes! {
         /// Sum these decisions per origin, and flag origins whose messages never get through
         GET "/v1/ledger/sums" [Admin Agent User]
             (Query<SumsQuery>) -> Json<List<LedgerSumsBody>>, or 404 409 => ledger::sums;
+        /// List the channels to people, with whether the operator has configured them
+        GET "/v1/channels" [Admin User]
+            () -> Json<List<ChannelBody>> => catalog::channels;
         /// Get a person's settings
         GET "/v1/users/{id}/settings" [Admin User]
             () -> Json<SettingsBody> => settings::get;

@@ -106,7 +106,7 @@ async fn no_route_reads_or_changes_another_users_data() {
         // Access over MCP is tested in mcp.rs. Creating a conversation creates Bob's own, even if Ada's has the same id: that is
         // tested below.
         let personal = |path: &str| {
-            path != "/v1/token"
+            !matches!(path, "/v1/token" | "/v1/tools" | "/v1/event_types" | "/v1/channels")
                 && !path.starts_with("/v1/subscribers")
                 && !path.starts_with("/mcp")
                 && path != "/v1/conversations/{id}/inject"

@@ -6,6 +6,7 @@ mod hub;
 
 mod access;
 mod audience;
+mod catalog;
 mod cloudevents;
 mod config;
 mod console;

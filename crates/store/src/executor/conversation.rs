@@ -9,10 +9,12 @@ use std::sync::Arc;
 
 use bellwire_core::event::AgentName;
 use bellwire_core::render::Boundary;
-use bellwire_core::{InjectionPoint, NotificationId, Time};
+use bellwire_core::{InjectionPoint, Notification, NotificationId, Time};
 
 use super::{Executor, MailboxSummary, RowSource};
-use crate::command::{Caller, ConversationDetails, ConversationView, Hint, HintKind, IdempotencyKey};
+use crate::command::{
+    Caller, ConversationDetails, ConversationView, Hint, HintKind, IdempotencyKey, PendingNotification,
+};
 use crate::error::{ErrorKind, StoreError};
 use crate::rows::{ConversationKey, ConversationRow, MailboxKey};
 
@@ -98,6 +100,21 @@ impl Executor {
             pending,
             boundary: row.boundary.clone(),
         })
+    }
+
+    /// The notifications that wait for an agent, in the order of a block.
+    pub(crate) async fn pending(
+        &mut self,
+        caller: Caller,
+        id: String,
+        agent: AgentName,
+        source: &mut impl RowSource,
+    ) -> Result<Vec<PendingNotification>, StoreError> {
+        let key = self.require_conversation(&caller, &id, source).await?.key.clone();
+        let key = self.load_mailbox(&MailboxKey::new(&key, agent.as_str()), source).await?;
+        let mut waiting: Vec<&Notification> = self.hot_mailboxes[&key].mailbox.pending().iter().collect();
+        waiting.sort_by_key(|notification| (notification.priority, notification.sequence));
+        Ok(waiting.into_iter().map(PendingNotification::from).collect())
     }
 
     /// What a list says of these mailboxes.

@@ -12,8 +12,8 @@ use crate::error::StoreError;
 use crate::executor::{PeopleRowSource, StoredItem};
 use crate::people::{
     Catchup, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, DirectMessage, InboxChange, InboxItem,
-    InboxQuery, KnownPerson, LoadedPerson, OutboxCounts, PeopleChanges, PersonTrace, Reminder, UNREAD_COUNTED_MAX,
-    due_toasts,
+    InboxQuery, KnownPerson, LoadedPerson, OutboxCounts, PeopleChanges, PersonTrace, Reminder, SEARCHED_MAX,
+    UNREAD_COUNTED_MAX, due_toasts,
 };
 use crate::single_writer::PeopleReader;
 
@@ -323,6 +323,21 @@ impl PeopleReader for Memory {
         let tables = self.lock();
         let wanted = tables.people.of(user_id).rev().filter(|item| item.is_wanted(&query));
         Ok(wanted.take(query.limit).cloned().collect())
+    }
+
+    async fn search_inbox(
+        &self,
+        user_id: &str,
+        query: InboxQuery,
+        text: &str,
+    ) -> Result<(Vec<InboxItem>, Option<Uuid>), StoreError> {
+        let tables = self.lock();
+        let is_before = |item: &&InboxItem| query.before.is_none_or(|before| item.id.0 < before);
+        let mut items = tables.people.of(user_id).rev().filter(is_before);
+        let looked: Vec<&InboxItem> = items.by_ref().take(SEARCHED_MAX).collect();
+        let wanted = looked.iter().filter(|item| item.is_wanted(&query) && item.contains(text));
+        let last = looked.last().map(|item| item.id.0).filter(|_| looked.len() == SEARCHED_MAX);
+        Ok((wanted.take(query.limit).map(|item| InboxItem::clone(item)).collect(), last))
     }
 
     async fn people(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<KnownPerson>, StoreError> {

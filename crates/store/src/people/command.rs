@@ -1,3 +1,4 @@
+use bellwire_core::event::AgentName;
 use bellwire_core::person::{ChannelName, PersonSettings};
 use bellwire_core::{NotificationId, Time};
 use uuid::Uuid;
@@ -9,7 +10,7 @@ use super::{
 use crate::chats::{
     ChannelUpdate, ChatKey, ChatMessage, EditEnd, MessageEdit, NewButton, UpdateCommand, UpdateOutcome,
 };
-use crate::command::IdempotencyKey;
+use crate::command::{Caller, IdempotencyKey, PendingNotification};
 use crate::error::StoreError;
 use crate::executor::{Executor, RowSource};
 use crate::notify::{LedgerDraft, NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyKey};
@@ -82,6 +83,7 @@ PutPairingCode(user_id: String, channel: ChannelName, code: Vec<u8>, idempotency
     TakeLease(name: String, holder: String, ttl_ms: u64) -> Option<i64> => take_lease;
     ReleaseLease(name: String, holder: String) -> () => release_lease;
     Secret(name: String, fresh: Vec<u8>) -> Vec<u8> => secret;
+    Pending(caller: Caller, id: String, agent: AgentName) -> Vec<PendingNotification> => pending;
     PutSignInCode(code: SignInCode) -> () => put_sign_in_code;
     SignIn(code: Vec<u8>, session: NewSession) -> Option<SignedIn> => sign_in;
     NoteSessionUse(id: String) -> () => note_session_use;

@@ -169,6 +169,9 @@ pub struct InboxQuery {
     pub limit: usize,
 }
 
+/// How many items a page of a search looks at.
+pub(crate) const SEARCHED_MAX: usize = 5_000;
+
 /// The state of an inbox item in a query.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum InboxState {
@@ -267,6 +270,13 @@ impl InboxItem {
     pub fn appears_at(&self, now: Time) -> bool {
         let lasts = |toast: &Toast| toast.duration == 0 || now < self.created_at.plus(toast.duration.into());
         self.read_at.is_none() && self.toast.as_ref().is_some_and(|toast| toast.shown && lasts(toast))
+    }
+
+    /// Whether a text that a person sees of it contains this one, which has small letters.
+    pub(crate) fn contains(&self, text: &str) -> bool {
+        let optional = [&self.title, &self.source].into_iter().flatten();
+        let mut texts = [&self.message, &self.origin].into_iter().chain(optional);
+        texts.any(|one| one.to_ascii_lowercase().contains(text))
     }
 
     /// Whether it matches the query.

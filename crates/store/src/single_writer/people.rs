@@ -31,6 +31,14 @@ pub trait PeopleReader {
         user_id: &str,
         query: InboxQuery,
     ) -> impl Future<Output = Result<Vec<InboxItem>, StoreError>> + Send;
+    /// The items of a page that contain a text, with one more than the page size if there is one; and the last item looked at
+    /// if there are more behind it.
+    fn search_inbox(
+        &self,
+        user_id: &str,
+        query: InboxQuery,
+        text: &str,
+    ) -> impl Future<Output = Result<(Vec<InboxItem>, Option<Uuid>), StoreError>> + Send;
     /// The first people after an id whose ids have this prefix, by id.
     fn people(
         &self,
@@ -100,6 +108,21 @@ impl<R: Reader> People for SingleWriterStore<R> {
             let more = InboxQuery { limit: query.limit + 1, ..query };
             let items = self.reader.inbox(&user_id, more).await?;
             Ok(page(items, query.limit, |item| item.id.0))
+        })
+    }
+
+    fn search_inbox(
+        &self,
+        user_id: String,
+        query: InboxQuery,
+        text: String,
+    ) -> StoreFuture<'_, (Vec<InboxItem>, Option<Uuid>)> {
+        Box::pin(async move {
+            self.writer.erasing.check(&user_id)?;
+            let more = InboxQuery { limit: query.limit + 1, ..query };
+            let (items, looked) = self.reader.search_inbox(&user_id, more, &text.to_ascii_lowercase()).await?;
+            let (items, next) = page(items, query.limit, |item| item.id.0);
+            Ok((items, next.or(looked)))
         })
     }
 

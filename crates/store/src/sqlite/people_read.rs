@@ -16,7 +16,7 @@ use crate::executor::{PeopleRowSource, StoredItem};
 use crate::people::{
     Catchup, ConfirmationRow, DUE_TOASTS_MAX, Delivery, DeliveryContent, DeliveryState, DirectMessage, Hold,
     InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, KnownPerson, LoadedPerson,
-    PersonTrace, Reminder, UNREAD_COUNTED_MAX, due_toasts,
+    PersonTrace, Reminder, SEARCHED_MAX, UNREAD_COUNTED_MAX, due_toasts,
 };
 use crate::single_writer::PeopleReader;
 
@@ -270,21 +270,38 @@ impl PeopleReader for Sqlite {
     }
 
     async fn inbox(&self, user_id: &str, query: InboxQuery) -> Result<Vec<InboxItem>, StoreError> {
-        let mut sql = QueryBuilder::<Driver>::new(INBOX);
-        sql.push("user_id = ").push_bind(user_id);
-        sql.push(match query.state {
-            InboxState::Unread => " AND read_at IS NULL",
-            InboxState::All => " AND dismissed_at IS NULL",
-            InboxState::Dismissed => " AND dismissed_at IS NOT NULL",
-        });
-        if let Some(item_type) = query.item_type {
-            sql.push(" AND type = ").push_bind(item_type.as_str());
-        }
+        let mut sql = inbox_query(user_id, &query);
+        sql.push(" ORDER BY id DESC LIMIT ").push_bind(row_count(query.limit));
+        all(sql, &mut *self.pool.acquire().await.map_err(failure)?, inbox_item).await
+    }
+
+    async fn search_inbox(
+        &self,
+        user_id: &str,
+        query: InboxQuery,
+        text: &str,
+    ) -> Result<(Vec<InboxItem>, Option<Uuid>), StoreError> {
+        let mut connection = self.pool.acquire().await.map_err(failure)?;
+        // The last item of this page's part of the inbox.
+        let mut sql = QueryBuilder::<Driver>::new("SELECT id FROM inbox WHERE user_id = ");
+        sql.push_bind(user_id);
         if let Some(before) = query.before {
             sql.push(" AND id < ").push_bind(before.as_bytes().to_vec());
         }
-        sql.push(" ORDER BY id DESC LIMIT ").push_bind(row_count(query.limit));
-        all(sql, &mut *self.pool.acquire().await.map_err(failure)?, inbox_item).await
+        sql.push(" ORDER BY id DESC LIMIT 1 OFFSET ").push_bind(row_count(SEARCHED_MAX - 1));
+        let last = sql.build().fetch_optional(&mut *connection).await.map_err(failure)?;
+        let last = last.map(|row| uuid(&row, 0)).transpose()?;
+        let mut sql = inbox_query(user_id, &query);
+        if let Some(last) = last {
+            sql.push(" AND id >= ").push_bind(last.as_bytes().to_vec());
+        }
+        sql.push(" AND (");
+        for (at, text_column) in ["message", "title", "origin", "source"].into_iter().enumerate() {
+            sql.push(if at == 0 { "" } else { " OR " });
+            sql.push(format!("INSTR(LOWER({text_column}), ")).push_bind(text).push(") > 0");
+        }
+        sql.push(") ORDER BY id DESC LIMIT ").push_bind(row_count(query.limit));
+        Ok((all(sql, &mut connection, inbox_item).await?, last))
     }
 
     async fn people(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<KnownPerson>, StoreError> {
@@ -430,6 +447,24 @@ pub(super) async fn person_traces(
         all_told.extend(PersonTrace::of(item, later, deliveries));
     }
     Ok(all_told)
+}
+
+/// The items of a query, without its order and limit.
+fn inbox_query(user_id: &str, query: &InboxQuery) -> QueryBuilder<Driver> {
+    let mut sql = QueryBuilder::<Driver>::new(INBOX);
+    sql.push("user_id = ").push_bind(user_id);
+    sql.push(match query.state {
+        InboxState::Unread => " AND read_at IS NULL",
+        InboxState::All => " AND dismissed_at IS NULL",
+        InboxState::Dismissed => " AND dismissed_at IS NOT NULL",
+    });
+    if let Some(item_type) = query.item_type {
+        sql.push(" AND type = ").push_bind(item_type.as_str());
+    }
+    if let Some(before) = query.before {
+        sql.push(" AND id < ").push_bind(before.as_bytes().to_vec());
+    }
+    sql
 }
 
 /// The first distinct people of a table after an id, each found by one step in an index: a person has many rows.

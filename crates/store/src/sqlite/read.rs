@@ -372,6 +372,31 @@ impl Reader for Sqlite {
         Ok(crate::rows::page(rows?.into_iter(), after, limit))
     }
 
+    async fn messages_before(
+        &self,
+        owner: &str,
+        conversation_id: &str,
+        before: i64,
+        limit: usize,
+    ) -> Result<(Vec<Message>, Option<i64>), StoreError> {
+        let rows = sqlx::query(
+            "SELECT sequence, system_messages_json FROM injections WHERE owner = $1 AND conversation_id = $2 \
+             AND sequence <= $3 AND system_messages_json <> '[]' ORDER BY sequence DESC LIMIT $4",
+        )
+        .bind(owner)
+        .bind(conversation_id)
+        .bind(crate::rows::first_injection(before))
+        // Two more, as above.
+        .bind(i64::try_from(limit + 2).unwrap_or(i64::MAX))
+        .fetch_all(&self.pool)
+        .await
+        .map_err(failure)?;
+        let parse =
+            |row: &SqliteRow| Ok((column(row, 0)?, parse_json(column(row, 1)?, "injections.system_messages_json")?));
+        let rows: Result<Vec<_>, StoreError> = rows.iter().map(parse).collect();
+        Ok(crate::rows::page_before(rows?.into_iter(), before, limit))
+    }
+
     async fn events_named(&self, client_event_id: &str, limit: usize) -> Result<Vec<NamedEvent>, StoreError> {
         let mut connection = self.pool.acquire().await.map_err(failure)?;
         event_list::events_named(&mut connection, client_event_id, limit).await

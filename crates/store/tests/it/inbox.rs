@@ -3,8 +3,8 @@
 use bellwire_core::InjectionPoint::AfterTool;
 use bellwire_core::{NotificationId, Time};
 use bellwire_store::{
-    ErrorKind, InboxState, NotificationDraft, PressOutcome, PressResult, RestoreOutcome, RetentionCutoffs, Settlement,
-    StoreError,
+    ErrorKind, InboxQuery, InboxState, NotificationDraft, PressOutcome, PressResult, RestoreOutcome, RetentionCutoffs,
+    Settlement, StoreError,
 };
 use serde_json::json;
 
@@ -222,6 +222,28 @@ on_every_store! {
         assert_eq!(inbox(&backend, InboxState::Dismissed).await, [dismissed]);
         let absent = backend.store().restore("bob".into(), id).await.unwrap_err();
         assert_eq!(absent.kind, ErrorKind::NotFound);
+    }
+
+    async fn a_search_finds_texts_of_the_inbox_in_pages(backend: Backend) {
+        let search = async |text: &str, state: InboxState, before: Option<uuid::Uuid>| {
+            let query = InboxQuery { state, item_type: None, before, limit: 2 };
+            let (items, next) = backend.store().search_inbox("ada".into(), query, text.into()).await.unwrap();
+            (items.into_iter().map(|item| item.message).collect::<Vec<_>>(), next)
+        };
+        let first = told(&backend, message("Milk is 100% out")).await;
+        told(&backend, message("bread")).await;
+        told(&backend, message("MILK again")).await;
+        told(&backend, toast(json!({"message": "x", "severity": "info", "title": "The milk_man"}))).await;
+        let (newest, next) = search("milk", InboxState::All, None).await;
+        assert_eq!(newest, ["x", "MILK again"]);
+        assert_eq!(search("milk", InboxState::All, next).await, (vec!["Milk is 100% out".to_owned()], None));
+        assert_eq!(search("100%", InboxState::All, None).await.0, ["Milk is 100% out"]);
+        assert_eq!(search("k_m", InboxState::All, None).await.0, ["x"], "nothing is a wildcard");
+        assert_eq!(search("BUTLER", InboxState::All, None).await.0.len(), 2, "the origin, too");
+        backend.store().dismiss("ada".into(), first).await.unwrap();
+        assert!(search("100%", InboxState::All, None).await.0.is_empty());
+        assert_eq!(search("100%", InboxState::Dismissed, None).await.0, ["Milk is 100% out"]);
+        assert_eq!(search("cheese", InboxState::All, None).await, (vec![], None));
     }
 
     async fn a_stream_begins_with_the_toasts_that_are_still_due(backend: Backend) {

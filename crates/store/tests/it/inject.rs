@@ -12,6 +12,49 @@ use crate::backends::{Backend, event, failure, inject_command, on_every_store};
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 on_every_store! {
+    async fn what_waits_is_listed_in_the_order_of_a_block_and_taken_by_no_one(backend: Backend) {
+        let agent = || bellwire_core::event::AgentName::main();
+        let pending = async |caller: Caller| backend.store().pending(caller, "chat".into(), agent()).await;
+        assert_eq!(pending(Caller::user("ada")).await.unwrap_err().kind, ErrorKind::NotFound);
+        backend.publish(failure("grep")).await;
+        backend.publish(crate::backends::event("budget.token.exceeded", bellwire_core::Severity::Error, json!({}))).await;
+        backend.pass(2_000);
+        backend.store().tick().await.unwrap();
+        if backend.is_durable() {
+            backend.restart().await;
+        }
+        let pending = async |caller: Caller| backend.store().pending(caller, "chat".into(), agent()).await;
+        let waiting = pending(Caller::user("ada")).await.unwrap();
+        let named: Vec<_> = waiting.iter().map(|one| (&*one.subscriber, one.inject_at.as_str(), one.events)).collect();
+        assert_eq!(named, [("budget_exceeded", "immediate", 1), ("tool_failure", "after_tool", 1)]);
+        assert_eq!(pending(Caller::anyone()).await.unwrap(), waiting, "looking takes nothing");
+        assert_eq!(pending(Caller::user("bob")).await.unwrap_err().kind, ErrorKind::NotFound);
+        assert_eq!(backend.inject(AfterTool, "c1").await.showing, 2);
+        assert_eq!(pending(Caller::user("ada")).await.unwrap(), []);
+    }
+
+    async fn messages_are_listed_backwards_in_the_same_pages(backend: Backend) {
+        for number in 0..5 {
+            backend.publish(failure(&format!("tool{number}"))).await;
+            backend.publish(crate::backends::event("budget.token.exceeded", bellwire_core::Severity::Error, json!({}))).await;
+            backend.inject(AfterTool, &format!("c{number}")).await;
+        }
+        let (forwards, _) = backend.store().messages(Caller::user("ada"), "chat".into(), None, 100).await.unwrap();
+        let (mut backwards, mut before) = (Vec::new(), None);
+        loop {
+            let page = backend.store().messages_before(Caller::user("ada"), "chat".into(), before, 3).await.unwrap();
+            assert!(page.0.len() <= 3);
+            backwards.extend(page.0);
+            match page.1 {
+                Some(next) => before = Some(next),
+                None => break,
+            }
+        }
+        backwards.reverse();
+        assert!(forwards.len() > 6, "{forwards:?}");
+        assert_eq!(backwards, forwards);
+    }
+
     /// The store of these tests keeps some 256 KB of mailboxes in memory; this fills it twice over with others.
     async fn an_evicted_mailbox_is_loaded_and_shown(backend: Backend) {
         let done = |task: &str| event("task.background.complete", Severity::Info, json!({ "task_id": task }));

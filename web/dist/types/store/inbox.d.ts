@@ -5,7 +5,7 @@ export declare const ITEMS_MAX = 1000;
 export interface Filter {
     readonly state: 'unread' | 'all' | 'dismissed';
     readonly type: NotificationType | null;
-    /** Words that the title, the message, the origin or the conversation has; without it, any. */
+    /** A text that the title, the message, the origin or the source has; without it, any. */
     readonly search?: string;
 }
 export type Connection = 'connecting' | 'live' | 'reconnecting' | 'ended';

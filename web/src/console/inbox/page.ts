@@ -85,7 +85,7 @@ export class InboxPage extends PageElement {
         <option value="" ?selected=${filter.type === null}>All types</option>
         ${TYPES.map((one) => html`<option value=${one} ?selected=${filter.type === one}>${english.severity[one]}</option>`)}
       </select></label>
-      <input type="search" aria-label="Search" placeholder="Search (/)" .value=${filter.search ?? ''} @input=${this.#search}></div>`;
+      <input type="search" aria-label="Search" placeholder="Search (/)" maxlength="100" .value=${filter.search ?? ''} @input=${this.#search}></div>`;
   }
 
   #notes(inbox: Inbox): TemplateResult {
@@ -100,7 +100,7 @@ export class InboxPage extends PageElement {
 
   #empty(inbox: Inbox): TemplateResult {
     if (inbox.loading || inbox.floor === null || (inbox.cursor !== null && inbox.problem === null)) return html`<p class="empty" role="status">${inbox.problem === null ? 'Loading…' : nothing}</p>`;
-    if ((inbox.filter.search ?? '') !== '') return html`<p class="empty">Nothing has these words. Search also under «All» and «Dismissed».</p>`;
+    if ((inbox.filter.search ?? '') !== '') return html`<p class="empty">Nothing has this text. Search also under «All» and «Dismissed».</p>`;
     if (inbox.filter.type !== null) return html`<p class="empty">Nothing of this type.</p>`;
     return html`<p class="empty">${english.empty[inbox.filter.state]}</p>`;
   }

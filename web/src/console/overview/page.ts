@@ -57,7 +57,7 @@ export class OverviewPage extends PageElement {
     const times = timesOf(statistics);
     const themed = `${theme.get()} ${String(matchMedia('(prefers-color-scheme: dark)').matches)}`;
     return html`<dl class="figures">${figures(statistics).map(([name, value]) => html`<div class="card"><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
-      <div class="plots">${plotsOf(statistics).map((plot) => html`<bellwire-plot class="card" .plot=${plot} .times=${times} .themed=${themed}></bellwire-plot>`)}</div>`;
+      <div class="plots">${plotsOf(statistics).map((plot) => html`<bellwire-plot class="card" .plot=${plot} .times=${times} .minutes=${this.minutes} .themed=${themed}></bellwire-plot>`)}</div>`;
   }
 
   async #load(): Promise<void> {

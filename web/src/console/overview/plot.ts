@@ -3,13 +3,17 @@ import uPlot from 'uplot';
 import type { Plot } from './series.ts';
 
 const HEIGHT = 180;
+/** So few values are drawn as points too: a line needs two. */
+const FEW = 15;
 
 /** One plot with axes, a legend and the values under the pointer, and the same numbers as a table. */
 export class PlotElement extends LitElement {
-  static override properties = { plot: { attribute: false }, times: { attribute: false }, themed: { attribute: false } };
+  static override properties = { plot: { attribute: false }, times: { attribute: false }, minutes: { attribute: false }, themed: { attribute: false } };
 
   declare plot: Plot;
   declare times: readonly number[];
+  /** How many minutes the axis has. */
+  declare minutes: number;
   /** Changes with the theme, so that the plot is drawn in its colours. */
   declare themed: unknown;
 
@@ -61,9 +65,9 @@ export class PlotElement extends LitElement {
     const axis = { stroke: colour('--muted'), grid: { stroke: colour('--line'), width: 1 }, ticks: { stroke: colour('--line'), width: 1 }, font: '12px system-ui, sans-serif' };
     return {
       width: this.#width(), height: HEIGHT, cursor: { y: false, drag: { x: false, y: false } },
-      scales: { y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
+      scales: { x: { range: () => [(this.times.at(-1) ?? 0) - (this.minutes - 1) * 60, this.times.at(-1) ?? 0] }, y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
       axes: [{ ...axis, values: (_, seconds) => seconds.map(minuteOf) }, { ...axis, size: 52 }],
-      series: [{ label: 'minute', value: (_, seconds) => minuteOf(seconds) }, ...this.plot.series.map(({ name, colour: variable }) => ({ label: name, stroke: colour(variable), width: 1.5, points: { show: false }, spanGaps: false }))],
+      series: [{ label: 'minute', value: (_, seconds) => minuteOf(seconds) }, ...this.plot.series.map(({ name, colour: variable }) => ({ label: name, stroke: colour(variable), width: 1.5, points: { show: () => this.times.length < FEW, size: 5 }, spanGaps: false }))],
     };
   }
 

@@ -40,7 +40,10 @@ export const subscriberStyles = css`
   .two .minor + pre { margin-bottom: 12px; }
   @media (max-width: 1000px) {
     .subscribers.chosen { grid-template-columns: minmax(0, 1fr); }
-    .subscribers.chosen .list { display: none; }
+    .subscribers.chosen { grid-template-rows: auto minmax(0, 1fr); }
+    .subscribers.chosen .list.list { padding: 0; }
+    .subscribers.chosen .list > :not(h1) { display: none; }
+    .subscribers.chosen h1 { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
     .subscribers bellwire-try-out { margin: 12px; }
     .subscribers .list { padding: 14px 12px 24px; }
   }
