@@ -1319,6 +1319,8 @@ export interface components {
             user_id: string;
             /** @description The title for people. */
             title?: string | null;
+            /** @description The working directory of the session, as an absolute path. */
+            folder?: string | null;
         };
         /**
          * @description A request of an agent at an injection point.
@@ -1388,6 +1390,12 @@ export interface components {
             duration_ms?: number | null;
             /** @description The usage of budgets. */
             usage?: components["schemas"]["Usage"] | null;
+            /**
+             * @description Whether the agent has read the result itself, as behind a hook: then the event is stored and feeds the detectors, and
+             *     the agent is not told of it again. Default: false.
+             * @default false
+             */
+            seen: boolean;
         };
         /** @description The usage of budgets, for the budget detectors. */
         Usage: {
@@ -1770,7 +1778,7 @@ export interface components {
              * @description Why the subscriber does not want the event, for programs.
              * @enum {string|null}
              */
-            filter?: "severity" | "source" | "disabled" | "not_waiting" | null;
+            filter?: "severity" | "source" | "disabled" | "not_waiting" | "agent_saw_it" | null;
             /**
              * Format: uuid
              * @description The notification it became part of.
@@ -2275,6 +2283,7 @@ export interface components {
          *       "id": "chat",
          *       "user_id": "ada",
          *       "title": "Release notes",
+         *       "folder": "/srv/notes",
          *       "presence": "idle",
          *       "pending": 2,
          *       "boundary": "k7Qm2xTb"
@@ -2287,6 +2296,8 @@ export interface components {
             user_id: string;
             /** @description The title for people. */
             title: string | null;
+            /** @description The working directory of the session. */
+            folder: string | null;
             /**
              * @description `working` or `idle`.
              * @enum {string}
@@ -2297,7 +2308,7 @@ export interface components {
              * @description The number of pending notifications of its main agent.
              */
             pending: number;
-            /** @description The boundary: the mark that only genuine notification blocks have. */
+            /** @description The boundary of the main agent: the mark that only genuine notification blocks have. */
             boundary: string;
             /**
              * Format: date-time
@@ -2316,6 +2327,7 @@ export interface components {
          *       "id": "chat",
          *       "user_id": "ada",
          *       "title": "Release notes",
+         *       "folder": "/srv/notes",
          *       "presence": "idle",
          *       "pending": 2,
          *       "boundary": "k7Qm2xTb"
@@ -2328,6 +2340,8 @@ export interface components {
             user_id: string;
             /** @description The title for people. */
             title: string | null;
+            /** @description The working directory of the session. */
+            folder: string | null;
             /**
              * @description `working` or `idle`.
              * @enum {string}
@@ -2338,7 +2352,7 @@ export interface components {
              * @description The number of pending notifications of its main agent.
              */
             pending: number;
-            /** @description The boundary: the mark that only genuine notification blocks have. */
+            /** @description The boundary of the main agent: the mark that only genuine notification blocks have. */
             boundary: string;
         };
         /**
@@ -4102,6 +4116,7 @@ export interface operations {
                      *       "id": "chat",
                      *       "user_id": "ada",
                      *       "title": "Release notes",
+                     *       "folder": "/srv/notes",
                      *       "presence": "idle",
                      *       "pending": 2,
                      *       "boundary": "k7Qm2xTb"
@@ -4169,6 +4184,7 @@ export interface operations {
                      *       "id": "chat",
                      *       "user_id": "ada",
                      *       "title": "Release notes",
+                     *       "folder": "/srv/notes",
                      *       "presence": "idle",
                      *       "pending": 2,
                      *       "boundary": "k7Qm2xTb"
@@ -4467,6 +4483,8 @@ export interface operations {
                 style?: "block" | "append" | "synthetic" | null;
                 /** @description The API format of the tool definition, with style `synthetic` only. Default: `anthropic`. */
                 shape?: "anthropic" | "openai_chat" | "openai_responses" | null;
+                /** @description The agent in the conversation: each has its own boundary. Default: `main`. */
+                agent?: string;
                 /**
                  * @description The owner of the conversation, for callers that may act for every user: two users may use the same conversation id. Without it, the one that such a caller created is used, or else the only one.
                  * @example ada
@@ -4524,6 +4542,8 @@ export interface operations {
                 style?: "block" | "append" | "synthetic" | null;
                 /** @description The API format of the tool definition, with style `synthetic` only. Default: `anthropic`. */
                 shape?: "anthropic" | "openai_chat" | "openai_responses" | null;
+                /** @description The agent in the conversation: each has its own boundary. Default: `main`. */
+                agent?: string;
                 /**
                  * @description The owner of the conversation, for callers that may act for every user: two users may use the same conversation id. Without it, the one that such a caller created is used, or else the only one.
                  * @example ada
@@ -6123,7 +6143,7 @@ export interface operations {
             query?: {
                 /** @description Only the sums of this origin. */
                 origin?: string;
-                /** @description Only decisions about this person. */
+                /** @description Only decisions about this person, and of those at most the 5,000 newest. */
                 user_id?: string;
                 /** @description Only decisions made on the UTC day of this time or later. Default: the last seven days. */
                 since?: string;

@@ -22,8 +22,7 @@ use tokio::sync::watch;
 
 use crate::command::{
     Caller, ConversationDetails, ConversationView, Hint, IdempotencyKey, InjectCommand, InjectResult, Message,
-    PendingNotification, Publish,
-    Receipt, Token, Trace,
+    PendingNotification, Publish, Receipt, Token, Trace,
 };
 use crate::conversation_list::{ConversationPosition, ConversationQuery, ListedConversation};
 use crate::ended::Ended;

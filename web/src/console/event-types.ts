@@ -23,6 +23,7 @@ export const EVENT_TYPES: readonly EventType[] = [
       {"name":"duration_ms","meaning":"how long the call took","example":812},
       {"name":"arguments","meaning":"the arguments of the call, for the loop detector","example":{"query":"release 2"}},
       {"name":"usage","meaning":"used amounts and limits of budgets, for the budget detector","example":{"tokens_used":41000,"token_limit":50000}},
+      {"name":"seen_by_agent","meaning":"whether the agent has read the result itself: then `tool_failure` and `turn_summary` skip it","example":false},
     ],
   },
   {
@@ -35,6 +36,7 @@ export const EVENT_TYPES: readonly EventType[] = [
       {"name":"duration_ms","meaning":"how long the call took","example":812},
       {"name":"arguments","meaning":"the arguments of the call, for the loop detector","example":{"query":"release 2"}},
       {"name":"usage","meaning":"used amounts and limits of budgets, for the budget detector","example":{"tokens_used":41000,"token_limit":50000}},
+      {"name":"seen_by_agent","meaning":"whether the agent has read the result itself: then `tool_failure` and `turn_summary` skip it","example":false},
     ],
   },
   {
@@ -47,6 +49,7 @@ export const EVENT_TYPES: readonly EventType[] = [
       {"name":"duration_ms","meaning":"how long the call took","example":812},
       {"name":"arguments","meaning":"the arguments of the call, for the loop detector","example":{"query":"release 2"}},
       {"name":"usage","meaning":"used amounts and limits of budgets, for the budget detector","example":{"tokens_used":41000,"token_limit":50000}},
+      {"name":"seen_by_agent","meaning":"whether the agent has read the result itself: then `tool_failure` and `turn_summary` skip it","example":false},
     ],
   },
   {

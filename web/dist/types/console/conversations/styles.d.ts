@@ -1,0 +1,1 @@
+export declare const conversationStyles: import("lit").CSSResult;

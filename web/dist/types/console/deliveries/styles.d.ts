@@ -1,0 +1,1 @@
+export declare const deliveriesStyles: import("lit").CSSResult;

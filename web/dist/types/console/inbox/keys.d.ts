@@ -1,0 +1,3 @@
+import { type TemplateResult } from 'lit';
+/** The list of keys, opened by «?». */
+export declare function keysHelp(): TemplateResult;

@@ -1,0 +1,1 @@
+export declare const liveStyles: import("lit").CSSResult;

@@ -1,0 +1,1 @@
+export declare const settingsStyles: import("lit").CSSResult;

@@ -1,0 +1,1 @@
+export declare const signInStyles: import("lit").CSSResult;

@@ -1,0 +1,1 @@
+export declare const subscriberStyles: import("lit").CSSResult;

@@ -1,0 +1,1 @@
+export declare const inboxStyles: import("lit").CSSResult;
