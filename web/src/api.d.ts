@@ -6123,7 +6123,7 @@ export interface operations {
             query?: {
                 /** @description Only the sums of this origin. */
                 origin?: string;
-                /** @description Only decisions about this person. */
+                /** @description Only decisions about this person, and of those at most the 5,000 newest. */
                 user_id?: string;
                 /** @description Only decisions made on the UTC day of this time or later. Default: the last seven days. */
                 since?: string;
