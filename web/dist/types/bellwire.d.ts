@@ -1,9 +1,9 @@
-import type { Access } from './client/access.ts';
-import { type Notification, type Position } from './notification.ts';
-import { type Filter, type Inbox } from './store/inbox.ts';
-import { type Readable } from './store/observable.ts';
-import { type Request } from './store/requests.ts';
-import * as deck from './store/toasts.ts';
+import type { Access } from './client/access.js';
+import { type Notification, type Position } from './notification.js';
+import { type Filter, type Inbox } from './store/inbox.js';
+import { type Readable } from './store/observable.js';
+import { type Request } from './store/requests.js';
+import * as deck from './store/toasts.js';
 export interface PromptContext {
     readonly notification: Notification;
     readonly label: string;

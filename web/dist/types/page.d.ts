@@ -1,4 +1,4 @@
-import { Bellwire, type BellwireOptions } from './bellwire.ts';
+import { Bellwire, type BellwireOptions } from './bellwire.js';
 /** The instance that the elements of a page use unless they are given another. */
 export declare const page: {
     /** The page's instance. One without a hub is made where there is none. */

@@ -1,5 +1,5 @@
 import { type ReactElement } from 'react';
-import { type Bellwire, type BellwireOptions, type ChatOptions, type Strings } from './elements.ts';
+import { type Bellwire, type BellwireOptions, type ChatOptions, type Strings } from './elements.js';
 export interface BellwireElementProps {
     /** Default: the instance that [`useBellwire`] or `connect` made last. */
     readonly bellwire?: Bellwire | null;

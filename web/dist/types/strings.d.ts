@@ -1,5 +1,5 @@
-import type { NotificationType } from './notification.ts';
-import type { Problem } from './problem.ts';
+import type { NotificationType } from './notification.js';
+import type { Problem } from './problem.js';
 export declare const english: {
     /** The name of the region that has the toasts, and of the inbox. */
     notifications: string;

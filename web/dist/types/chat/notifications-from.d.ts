@@ -1,5 +1,5 @@
-import type { Bellwire } from '../bellwire.ts';
-import { type Notification } from '../notification.ts';
+import type { Bellwire } from '../bellwire.js';
+import { type Notification } from '../notification.js';
 export interface ChatOptions {
     /** The names of the tools whose results are shown. Default: `show_notification`, also behind the prefix of a server. */
     readonly tools?: readonly string[] | ((name: string) => boolean);

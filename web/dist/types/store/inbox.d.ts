@@ -1,5 +1,5 @@
-import type { Notification, NotificationType } from '../notification.ts';
-import type { Problem } from '../problem.ts';
+import type { Notification, NotificationType } from '../notification.js';
+import type { Problem } from '../problem.js';
 /** How many items are kept unless a page asks for more. Beyond it, the oldest are forgotten and are loaded again by paging. */
 export declare const ITEMS_MAX = 1000;
 export interface Filter {

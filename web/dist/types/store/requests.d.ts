@@ -1,5 +1,5 @@
-import type { Problem } from '../problem.ts';
-import { Observable } from './observable.ts';
+import type { Problem } from '../problem.js';
+import { Observable } from './observable.js';
 /** What the person asked for with one notification, and how it went. */
 export interface Request {
     readonly action: 'press' | 'dismiss' | 'read' | 'unread' | 'restore';

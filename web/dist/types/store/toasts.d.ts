@@ -1,4 +1,4 @@
-import { type Notification, type Position } from '../notification.ts';
+import { type Notification, type Position } from '../notification.js';
 /** How many toasts a position shows before it is expanded. */
 export declare const VISIBLE_MAX = 3;
 /** How many toasts a page keeps. Beyond it, the oldest one that may go by itself goes; the inbox still has it. */

@@ -4,6 +4,7 @@ import type { Fate, ListedEvent, Verdict } from '../wire.ts';
 /** Why a subscriber does not want an event, in short; the trace has the whole reason. */
 const FILTERS: Readonly<Record<NonNullable<Verdict['filter']>, string>> = {
   severity: 'below the severity', source: 'another source', disabled: 'switched off', not_waiting: 'nothing to replace',
+  agent_saw_it: 'the agent read it itself',
 };
 
 export type Group = 'told' | 'held' | 'not';

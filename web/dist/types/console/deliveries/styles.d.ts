@@ -1,1 +1,0 @@
-export declare const deliveriesStyles: import("lit").CSSResult;

@@ -1,1 +1,0 @@
-export declare const inboxPageStyles: import("lit").CSSResult;

@@ -1,1 +1,0 @@
-export declare const liveStyles: import("lit").CSSResult;

@@ -1,1 +1,0 @@
-export declare const overviewStyles: import("lit").CSSResult;

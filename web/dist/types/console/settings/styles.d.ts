@@ -1,1 +1,0 @@
-export declare const settingsStyles: import("lit").CSSResult;

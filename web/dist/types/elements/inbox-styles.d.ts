@@ -1,1 +1,0 @@
-export declare const inboxStyles: import("lit").CSSResult;

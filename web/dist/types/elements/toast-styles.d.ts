@@ -1,1 +1,0 @@
-export declare const toastStyles: import("lit").CSSResult;
