@@ -48,6 +48,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/event_types": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the event types that Bellwire knows, with their payload fields; other types are allowed too
+         * @description May be called with a token of scope admin, agent, user.
+         */
+        get: operations["catalog_event_types"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/events/{id}": {
         parameters: {
             query?: never;
@@ -132,6 +152,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/conversations/{id}/pending": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the notifications that wait for an agent, in the order in which they would be taken
+         * @description May be called with a token of scope admin, agent, user.
+         */
+        get: operations["conversations_pending"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/conversations/{id}/messages": {
         parameters: {
             query?: never;
@@ -140,7 +180,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the messages that the agent was shown, oldest first
+         * List the messages that the agent was shown, oldest or newest first
          * @description May be called with a token of scope admin, agent, user.
          */
         get: operations["conversations_messages"];
@@ -208,6 +248,26 @@ export interface paths {
          * @description May be called with a token of scope admin, agent, user.
          */
         get: operations["stream"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the tools with the schemas of their arguments
+         * @description May be called with a token of scope admin, agent, user.
+         */
+        get: operations["catalog_tools"];
         put?: never;
         post?: never;
         delete?: never;
@@ -692,6 +752,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/channels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the channels to people, with whether the operator has configured them
+         * @description May be called with a token of scope admin, user.
+         */
+        get: operations["catalog_channels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/users/{id}/settings": {
         parameters: {
             query?: never;
@@ -750,6 +830,26 @@ export interface paths {
          * @description May be called with a token of scope admin, user.
          */
         post: operations["channel_calls_pair"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{id}/{channel}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test message to a person's own confirmed address on a channel
+         * @description May be called with a token of scope admin, user.
+         */
+        post: operations["own_test_send"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1814,6 +1914,42 @@ export interface components {
              */
             count: number;
         };
+        /** @description What every list answers. */
+        EventTypeInfoList: {
+            /** @description What there is, in order. */
+            items: components["schemas"]["EventTypeInfo"][];
+            /** @description Where to go on: the `cursor` of the next call. Null at the end. */
+            next_cursor: string | null;
+        };
+        /** @description An event type that Bellwire knows. Other types are allowed too. */
+        EventTypeInfo: {
+            /** @description The type. */
+            type: string;
+            /** @description What has happened, and who publishes it. */
+            meaning: string;
+            /** @description The source of a sample event. */
+            source: string;
+            /**
+             * @description The severity of a sample event.
+             * @enum {string}
+             */
+            severity: "debug" | "info" | "warning" | "error" | "critical";
+            /** @description The payload fields that templates and detectors read. */
+            fields: components["schemas"]["PayloadFieldInfo"][];
+            /** @description The subscribers of this hub that listen for it. */
+            subscribers: string[];
+        };
+        /** @description A payload field. */
+        PayloadFieldInfo: {
+            /** @description The name. */
+            name: string;
+            /** @description What the value is. */
+            meaning: string;
+            /** @description An example of a value. */
+            example: unknown;
+            /** @description Whether the bundled template shows it, in words. */
+            shown: string;
+        };
         /** @description The trace of an event, as far as its rows are still stored. */
         Trace: {
             /**
@@ -2277,6 +2413,55 @@ export interface components {
             warnings?: string[];
         };
         /** @description What every list answers. */
+        PendingNotificationList: {
+            /** @description What there is, in order. */
+            items: components["schemas"]["PendingNotification"][];
+            /** @description Where to go on: the `cursor` of the next call. Null at the end. */
+            next_cursor: string | null;
+        };
+        /** @description A notification that waits for an agent. Its text is made when it is shown. */
+        PendingNotification: {
+            /**
+             * Format: uuid
+             * @description Its id.
+             */
+            id: string;
+            /** @description The subscriber that created it. */
+            subscriber: string;
+            /** @description The source of its events; null if they differ. */
+            source: string | null;
+            /**
+             * @description The priority.
+             * @enum {string}
+             */
+            priority: "critical" | "high" | "normal" | "low";
+            /**
+             * @description The injection point at which it is taken.
+             * @enum {string}
+             */
+            inject_at: "immediate" | "turn_start" | "after_tool" | "turn_end";
+            /**
+             * Format: uint
+             * @description How many events it has.
+             */
+            events: number;
+            /**
+             * Format: uint64
+             * @description How many repeats are merged into them.
+             */
+            repeats: number;
+            /**
+             * Format: date-time
+             * @description When it became pending.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description When it expires.
+             */
+            expires_at: string;
+        };
+        /** @description What every list answers. */
         MessageList: {
             /** @description What there is, in order. */
             items: components["schemas"]["Message"][];
@@ -2337,6 +2522,26 @@ export interface components {
              * @description The number of all pending notifications.
              */
             count: number;
+        };
+        /** @description What every list answers. */
+        ToolInfoList: {
+            /** @description What there is, in order. */
+            items: components["schemas"]["ToolInfo"][];
+            /** @description Where to go on: the `cursor` of the next call. Null at the end. */
+            next_cursor: string | null;
+        };
+        /** @description An agent's tool. */
+        ToolInfo: {
+            /** @description The name, for `POST /v1/tools/{name}`. */
+            name: string;
+            /** @description The name for people. */
+            title: string;
+            /** @description The description that a model gets. */
+            description: string;
+            /** @description The JSON schema of the arguments. */
+            input_schema: {
+                [key: string]: unknown;
+            };
         };
         /** @description The tool's own result, also where it refuses. */
         ToolAnswer: {
@@ -2885,6 +3090,27 @@ export interface components {
             /** @description Whether the origin has tried several times and nothing was delivered. */
             never_gets_through: boolean;
         };
+        /** @description What every list answers. */
+        ChannelInfoList: {
+            /** @description What there is, in order. */
+            items: components["schemas"]["ChannelInfo"][];
+            /** @description Where to go on: the `cursor` of the next call. Null at the end. */
+            next_cursor: string | null;
+        };
+        /** @description A channel to people. */
+        ChannelInfo: {
+            /** @description The name in settings and paths. */
+            name: string;
+            /** @description The name for people. */
+            display_name: string;
+            /** @description Whether the operator has configured it. */
+            available: boolean;
+            /**
+             * @description How a person proves that an address is theirs: with a `code` that the hub sends to it, or by `pairing`.
+             * @enum {string}
+             */
+            verification: "code" | "pairing";
+        };
         /**
          * @description A person's settings.
          * @example {
@@ -2948,6 +3174,17 @@ export interface components {
              * @description When the code ends, after ten minutes.
              */
             expires_at: string;
+        };
+        /** @description What became of a test message. How the hub reaches the provider is the operator's business and not in it. */
+        OwnChannelTest: {
+            /**
+             * @description `accepted` by the server; `refused` permanently; `misconfigured`: the operator has to change a setting; `not_sent`: a
+             *     later attempt may succeed; `unknown`: sent without an answer, so it may have arrived.
+             * @enum {string}
+             */
+            outcome: "accepted" | "refused" | "misconfigured" | "not_sent" | "unknown";
+            /** @description The outcome in words. */
+            message: string;
         };
         /** @description A token with its secret, which is shown only once. */
         CreatedToken: {
@@ -3713,6 +3950,46 @@ export interface operations {
             504: components["responses"]["Timeout"];
         };
     };
+    catalog_event_types: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventTypeInfoList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+        };
+    };
     events_trace: {
         parameters: {
             query?: never;
@@ -4028,9 +4305,66 @@ export interface operations {
             507: components["responses"]["NoSpace"];
         };
     };
+    conversations_pending: {
+        parameters: {
+            query?: {
+                /** @description The agent. Default: `main`. */
+                agent?: string;
+                /**
+                 * @description The owner of the conversation, for callers that may act for every user: two users may use the same conversation id. Without it, the one that such a caller created is used, or else the only one.
+                 * @example ada
+                 */
+                user_id?: components["parameters"]["user_id"];
+            };
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path: {
+                /**
+                 * @description The id of the conversation, chosen by its owner.
+                 * @example chat
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingNotificationList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+        };
+    };
     conversations_messages: {
         parameters: {
             query?: {
+                /** @description Which come first. Default: `oldest`. */
+                order?: "oldest" | "newest" | null;
                 /** @description The page size. Default: 20. */
                 limit?: number;
                 /** @description The `next_cursor` of the previous page. */
@@ -4322,6 +4656,46 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+        };
+    };
+    catalog_tools: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolInfoList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             409: components["responses"]["Conflict"];
             421: components["responses"]["HostNotAllowed"];
             429: components["responses"]["TooMany"];
@@ -4984,6 +5358,11 @@ export interface operations {
                 state?: "unread" | "all" | "dismissed" | null;
                 /** @description Only notifications of this type. */
                 type?: "reminder" | "info" | "success" | "warning" | "error" | null;
+                /**
+                 * @description Only notifications whose title, message, origin or source contains this text; letters A to Z match in upper and lower
+                 *     case. A page of a search with a `next_cursor` can have fewer items, or none: it looks at 5,000 notifications.
+                 */
+                search?: string;
                 /** @description The page size. Default: 20. */
                 limit?: number;
                 /** @description The `next_cursor` of the previous page. */
@@ -5559,6 +5938,8 @@ export interface operations {
     deliveries_list: {
         parameters: {
             query?: {
+                /** @description Only deliveries to this person. A person's token lists its own in any case. */
+                user_id?: string;
                 /** @description Only deliveries in this state. `failed` are the dead letters. */
                 state?: "waiting" | "claimed" | "started" | "sent" | "failed" | "unknown" | "skipped" | "cancelled" | null;
                 /** @description The page size. Default: 20. */
@@ -5808,6 +6189,46 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+        };
+    };
+    catalog_channels: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChannelInfoList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             409: components["responses"]["Conflict"];
             421: components["responses"]["HostNotAllowed"];
             429: components["responses"]["TooMany"];
@@ -6119,6 +6540,59 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PairingCode"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+            507: components["responses"]["NoSpace"];
+        };
+    };
+    own_test_send: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path: {
+                /**
+                 * @description The person.
+                 * @example ada
+                 */
+                id: string;
+                /**
+                 * @description The name of the channel.
+                 * @example email
+                 */
+                channel: "email" | "telegram";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnChannelTest"];
                 };
             };
             400: components["responses"]["BadRequest"];
