@@ -836,6 +836,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/users/{id}/{channel}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test message to a person's own confirmed address on a channel
+         * @description May be called with a token of scope admin, user.
+         */
+        post: operations["own_test_send"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/users/{id}": {
         parameters: {
             query?: never;
@@ -3168,6 +3188,17 @@ export interface components {
              * @description When the code ends, after ten minutes.
              */
             expires_at: string;
+        };
+        /** @description What became of a test message. How the hub reaches the provider is the operator's business and not in it. */
+        OwnChannelTest: {
+            /**
+             * @description `accepted` by the server; `refused` permanently; `misconfigured`: the operator has to change a setting; `not_sent`: a
+             *     later attempt may succeed; `unknown`: sent without an answer, so it may have arrived.
+             * @enum {string}
+             */
+            outcome: "accepted" | "refused" | "misconfigured" | "not_sent" | "unknown";
+            /** @description The outcome in words. */
+            message: string;
         };
         /** @description A token with its secret, which is shown only once. */
         CreatedToken: {
@@ -6529,6 +6560,59 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PairingCode"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+            507: components["responses"]["NoSpace"];
+        };
+    };
+    own_test_send: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path: {
+                /**
+                 * @description The person.
+                 * @example ada
+                 */
+                id: string;
+                /**
+                 * @description The name of the channel.
+                 * @example email
+                 */
+                channel: "email" | "telegram";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnChannelTest"];
                 };
             };
             400: components["responses"]["BadRequest"];

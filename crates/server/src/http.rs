@@ -37,6 +37,7 @@ mod open_stream;
 mod openapi;
 mod origin;
 mod overload;
+mod own_test;
 mod path;
 mod person_stream;
 mod pipeline;
@@ -66,6 +67,7 @@ pub(crate) use field::ID_MAX;
 pub(crate) use in_progress::InProgress;
 pub(crate) use open_stream::OpenStream;
 pub(crate) use overload::ConcurrencyLimits;
+pub(crate) use own_test::OwnTests;
 pub(crate) use stream::ConversationFeed;
 
 use std::sync::Arc;
@@ -102,6 +104,8 @@ pub(crate) struct Parts {
     pub(crate) revoked: broadcast::Sender<String>,
     /// Signs and verifies unsubscribe links.
     pub(crate) unsubscribe: UnsubscribeLinks,
+    /// When people last sent test messages to themselves.
+    pub(crate) own_tests: OwnTests,
     /// Wrong sign-in codes.
     pub(crate) wrong_codes: WrongCodes,
     /// The URL that clients use, if the operator has configured one.

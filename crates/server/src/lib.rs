@@ -197,6 +197,7 @@ impl App {
             trace_ids: TraceIds::under(clock::random()),
             revoked: broadcast::channel(256).0,
             unsubscribe: unsubscribe.clone(),
+            own_tests: http::OwnTests::default(),
             wrong_codes: wrong_codes::WrongCodes::default(),
             public_url: config.public_url.clone(),
             channels: channels.clone(),

@@ -80,7 +80,7 @@ pub(super) async fn send(
     first_answer(&hub.store.answer_once(key, body, None).await?)
 }
 
-fn refused(refusal: TestRefusal) -> ApiError {
+pub(super) fn refused(refusal: TestRefusal) -> ApiError {
     match refusal {
         TestRefusal::NoTest => ApiError::not_found("test"),
         TestRefusal::InvalidTarget(why) => ApiError::invalid("address", why),

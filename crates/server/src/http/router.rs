@@ -31,6 +31,7 @@ use super::live::{LiveQuery, LiveStream};
 use super::mcp::{McpAnswer, McpMessage, MessageTaken, SseMessage, SseStream};
 use super::metrics::MetricsPage;
 use super::openapi::{OpenApiDocument, Operation};
+use super::own_test::OwnTestBody;
 use super::path::OWNER;
 use super::person_stream::PersonStream;
 use super::pipeline::{self, RequestPipeline};
@@ -49,8 +50,8 @@ use super::trace::TraceBody;
 use super::users::{UserBody, UserPage};
 use super::{
     Hub, catalog, channel_calls, channel_test, console, conversations, deliveries, docs, elements, events, health,
-    inbox, inject, ledger, live, mcp, metrics, not_found, openapi, person_stream, reminders, sessions, settings,
-    statistics, stream, subscribers, tokens, tools, unsubscribe, users,
+    inbox, inject, ledger, live, mcp, metrics, not_found, openapi, own_test, person_stream, reminders, sessions,
+    settings, statistics, stream, subscribers, tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
@@ -118,15 +119,15 @@ impl Route {
     /// Whether the route accepts `Idempotency-Key`. An injection is identified by its call id instead, and codes and sessions
     /// are shown only once.
     pub(super) fn takes_idempotency_key(&self) -> bool {
-        self.method == "POST" && !self.path.ends_with("/inject") && !SECRETS.contains(&self.path)
+        self.method == "POST" && !self.path.ends_with("/inject") && !ONCE.contains(&self.path)
     }
 }
 
 /// Endpoints for monitoring, reachable under every host name.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// Calls whose answers must not be stored.
-const SECRETS: [&str; 2] = ["/v1/sign_in_codes", "/v1/sessions"];
+/// Calls whose answers are not stored: codes and sessions are secrets, and each test is a new one.
+const ONCE: [&str; 3] = ["/v1/sign_in_codes", "/v1/sessions", "/v1/users/{id}/{channel}/test"];
 
 /// The path of unsubscribe links.
 const SIGNED_LINK: &str = "/u/{signed}";
@@ -319,6 +320,9 @@ routes! {
         /// Get a code that pairs a chat with a person; it works once and for ten minutes
         POST "/v1/users/{id}/{channel}/pair" [Admin User]
             () -> Created<PairingCode>, or 409 => channel_calls::pair;
+        /// Send a test message to a person's own confirmed address on a channel
+        POST "/v1/users/{id}/{channel}/test" [Admin User]
+            () -> Json<OwnTestBody>, or 409 429 => own_test::send;
         /// Erase all data of a person; 404 if the hub has none
         DELETE "/v1/users/{id}" [Admin User]
             () -> NoContent => users::erase;

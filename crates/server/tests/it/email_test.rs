@@ -129,3 +129,23 @@ async fn a_hub_without_email_says_what_to_set() {
     assert_eq!(results(&report), [("configuration", "failed")]);
     assert!(report["message"].as_str().unwrap().contains("email.host is empty"), "{report}");
 }
+
+#[tokio::test]
+async fn a_person_tests_the_own_confirmed_address_once_in_ten_minutes_and_learns_no_settings() {
+    let server = MailServer::start(&[listener("x", json!([]))]);
+    let post = crate::mailed::Post::open(&server, "x").await;
+    let path = "/v1/users/ada/email/test";
+    let bob = post.hub.token("user", "bob").await;
+    assert_eq!(post.hub.post(&bob, path, json!({})).await.0, StatusCode::NOT_FOUND);
+    let (status, answer) = post.hub.post(&bob, "/v1/users/bob/email/test", json!({})).await;
+    assert_eq!(status, StatusCode::CONFLICT, "{answer}");
+    let (status, answer) = post.hub.post(&post.ada, path, json!({})).await;
+    assert_eq!((status, &answer["outcome"]), (StatusCode::OK, &json!("accepted")), "{answer}");
+    assert!(answer.get("steps").is_none() && !answer.to_string().contains("127.0.0.1"), "{answer}");
+    let mails = post.received(2).await;
+    assert_eq!(mails[1]["recipients"], json!([["", "ada@example.org"]]));
+    let (status, answer) = post.hub.post(&post.ada, path, json!({})).await;
+    assert_eq!((status, &answer["error"]["code"]), (StatusCode::TOO_MANY_REQUESTS, &json!("rate_limited")), "{answer}");
+    let (status, _) = post.hub.post(&post.ada, "/v1/users/ada/nothing/test", json!({})).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+}
