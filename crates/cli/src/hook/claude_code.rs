@@ -49,7 +49,7 @@ pub(super) fn after_tool(input: &Value, tool: ToolCall) -> Moment {
 mod tests {
     use super::*;
 
-    /// Recorded from Claude Code 2.1.325, shortened.
+    /// The fields that Claude Code 2.1.325 sends, with other values.
     const FAILED: &str = r#"{
         "session_id": "8d1c", "transcript_path": "/t/8d1c.jsonl", "cwd": "/src/app", "prompt_id": "p1",
         "permission_mode": "default", "effort": {"level": "high"}, "hook_event_name": "PostToolUseFailure",
