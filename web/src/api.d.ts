@@ -1502,15 +1502,19 @@ export interface components {
          *     }
          */
         NotificationPatch: {
-            /** @description Whether it is read. */
+            /**
+             * @description Whether it is read.
+             * @default null
+             */
             read: boolean;
             /**
              * @description `false` takes the dismissal back: it is in the inbox again, unread if it was, and its buttons work. 409 if a prompt was
              *     pressed. To dismiss it, use DELETE.
+             * @default null
              * @constant
              */
             dismissed: false;
-        } & (unknown | unknown);
+        };
         /**
          * @description A reminder to set: its text, and exactly one of `at` and `in_minutes`.
          * @example {

@@ -40,6 +40,16 @@ describe('live rows', () => {
     expect(told.rows[0]).toBe(held.rows[0]);
   });
 
+  test('of a person are found by the notification: in the inbox, pressed, sent, and a waiting delivery changes nothing', () => {
+    const person = (state: string, more: Partial<Fate> = {}): Fate => fate(state, { event_ids: [], ...more });
+    const text = (fates: Fate[]): string | undefined => apply(apply(EMPTY_LIVE, batch([event('e1')])), batch([], fates)).rows[0]?.outcome.text;
+    expect(text([person('created')])).toBe('in the inbox');
+    expect(text([person('created'), person('waiting', { channel: 'email' })])).toBe('in the inbox');
+    expect(text([person('created'), person('sent', { channel: 'email' })])).toBe('sent by email');
+    expect(text([person('pressed')])).toBe('pressed');
+    expect(text([person('created', { notification_id: 'another' })])).toBe('held');
+  });
+
   test('that were stored before say so, until more is known', () => {
     const stored = addStored(apply(EMPTY_LIVE, batch([event('e2')])), [event('e2'), event('e1'), event('e0', { verdicts: [verdict('filtered')] })]);
     expect(stored.rows.map((row) => [row.event.id, row.outcome.text])).toEqual([['e2', 'held'], ['e1', 'was held'], ['e0', 'because']]);

@@ -3,6 +3,7 @@
 //! The writer appends to a ring after each commit and reads nothing for it. A reader that is too slow misses the oldest
 //! entries and is told how many; it never delays the writer or another reader. Without readers nothing is appended.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bellwire_core::notification::EndReason;
@@ -13,7 +14,7 @@ use uuid::Uuid;
 
 use crate::event_list::{EventQuery, ListedEvent};
 use crate::people::{Delivery, InboxItem};
-use crate::rows::{Changes, EventRow, NotificationRow};
+use crate::rows::{Changes, EventRow, InjectionRow, MailboxKey, NotificationRow};
 
 /// How many entries the ring has.
 const RING: usize = 1_000;
@@ -92,7 +93,8 @@ impl Live {
             return;
         }
         let events = changes.events.iter().cloned().map(Entry::Event);
-        let agents = changes.notifications.values().map(|row| of_agent(row, changes));
+        let injections: HashMap<_, _> = changes.injections.iter().map(|one| ((&one.key, &*one.call_id), one)).collect();
+        let agents = changes.notifications.values().map(|row| of_agent(row, changes.at, &injections));
         let items = changes.people.inbox.values().map(|item| of_person(item, changes));
         let deliveries = changes.people.deliveries.values().map(|row| of_delivery(row, changes.at));
         for entry in events.chain(agents.chain(items).chain(deliveries).map(Entry::Fate)) {
@@ -133,9 +135,11 @@ impl LiveReceiver {
     }
 }
 
-fn of_agent(row: &NotificationRow, changes: &Changes) -> Fate {
+type Injections<'a> = HashMap<(&'a MailboxKey, &'a str), &'a InjectionRow>;
+
+fn of_agent<'a>(row: &'a NotificationRow, at: Time, injections: &Injections<'a>) -> Fate {
     let (owner, conversation, agent) = row.key.columns();
-    let injection = |call: &String| changes.injections.iter().find(|one| one.call_id == *call && one.key == row.key);
+    let injection = row.call_id.as_deref().and_then(|call| injections.get(&(&row.key, call)));
     Fate {
         notification_id: Some(row.notification.id.0),
         events: row.notification.events.iter().map(|one| one.event).collect(),
@@ -145,9 +149,9 @@ fn of_agent(row: &NotificationRow, changes: &Changes) -> Fate {
         agent: Some(agent.to_owned()).filter(|_| !conversation.is_empty()),
         subscriber: Some(row.notification.subscriber.to_string()),
         state: row.end_reason.as_ref().map_or("pending", EndReason::name),
-        at: row.ended_at.unwrap_or(changes.at),
+        at: row.ended_at.unwrap_or(at),
         call_id: row.call_id.clone(),
-        point: row.call_id.as_ref().and_then(injection).map(|injection| injection.point),
+        point: injection.map(|injection| injection.point),
         channel: None,
         reason: row.end_reason.as_ref().map(EndReason::reason),
     }

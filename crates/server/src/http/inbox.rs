@@ -136,14 +136,16 @@ pub(super) struct MarkedCount {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{ "read": true }, { "dismissed": false }]))]
-#[schemars(extend("oneOf" = [{ "required": ["read"] }, { "required": ["dismissed"] }]))]
+#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 #[schemars(rename = "NotificationPatch")]
 pub(super) struct ItemPatch {
     /// Whether it is read.
+    #[serde(default)]
     #[schemars(with = "bool")]
     read: Option<bool>,
     /// `false` takes the dismissal back: it is in the inbox again, unread if it was, and its buttons work. 409 if a prompt was
     /// pressed. To dismiss it, use DELETE.
+    #[serde(default)]
     #[schemars(with = "bool", extend("const" = false))]
     dismissed: Option<bool>,
 }

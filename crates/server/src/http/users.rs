@@ -3,7 +3,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use bellwire_store::UNREAD_COUNTED_MAX;
+use bellwire_store::{SessionOwner, UNREAD_COUNTED_MAX};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use super::field::{ID_MAX, PathId, Rfc3339Time, SingleLineText};
 use super::query::{PageLimit, Query};
 use super::shape::{List, NoContent};
 use super::{ApiError, Hub};
-use crate::auth::Identity;
+use crate::auth::{Identity, Scope};
 
 /// The query of `GET /v1/users`.
 #[derive(Deserialize, JsonSchema)]
@@ -81,11 +81,18 @@ pub(super) async fn erase(
 
 async fn erase_user(hub: Hub, id: String) -> Result<(), ApiError> {
     let tokens = hub.store.tokens().await?;
+    let tokens = tokens.into_iter().filter(|token| token.user_id.as_ref() == Some(&id)).map(|token| token.id);
+    let mut ended: Vec<String> = tokens.collect();
+    for scope in [Scope::User, Scope::Admin] {
+        let owner = SessionOwner { user_id: Some(id.clone()), scope: scope.as_str().to_owned() };
+        // Refused while an earlier erasure goes on, which ends the sessions itself.
+        ended.extend(hub.store.sessions(owner).await.unwrap_or_default().into_iter().map(|session| session.id));
+    }
     hub.store.erase_user(id.clone()).await?;
     hub.tokens.forget();
-    // End the streams of the user's tokens. Sending fails only if no stream is open.
-    for token in tokens.into_iter().filter(|token| token.user_id.as_ref() == Some(&id)) {
-        let _ = hub.revoked.send(token.id);
+    // End the streams of the user's tokens and sessions. Sending fails only if no stream is open.
+    for id in ended {
+        let _ = hub.revoked.send(id);
     }
     tracing::info!("a person was erased");
     Ok(())

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bellwire_core::notify::NotifyError;
+use bellwire_core::notify::{ErrorClass, NotifyError};
 use bellwire_store::{NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, Store};
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
@@ -36,7 +36,11 @@ impl Attempt {
     pub(crate) async fn start(&self) -> Result<(), NotifyError> {
         match self.store.start_notify(self.key, self.fence).await {
             Ok(true) => Ok(()),
-            Ok(false) => Err(Refusal::invalid("claim", "The claim of this request has expired").error),
+            // Nothing was sent: the caller may repeat it.
+            Ok(false) => {
+                let message = "The hub was too busy to start this request in time. Try again";
+                Err(NotifyError::new(ErrorClass::OverloadRejected, message))
+            }
             Err(error) => Err(Refusal::from(error).error),
         }
     }

@@ -20,6 +20,11 @@ use crate::channels::{NotifyMessage, NotifyOutcome, Obstacle};
 use crate::clock;
 use crate::http::Hub;
 
+/// The channel's name for the ledger; blank if there is no such channel, because the ledger has no texts of callers.
+fn known_channel(hub: &Hub, name: &str) -> String {
+    hub.channels.get(name).map(|channel| channel.name().to_string()).unwrap_or_default()
+}
+
 /// Carries a route out. Its caller is trusted; what it says is not. With an attempt, the same process has claimed the
 /// request; otherwise the Messenger claims it.
 pub(crate) async fn execute(hub: &Hub, route: RouteEnvelope, attempt: Option<&Attempt>) -> RouteResponse {
@@ -29,7 +34,7 @@ pub(crate) async fn execute(hub: &Hub, route: RouteEnvelope, attempt: Option<&At
     let request = RefusedRequest {
         origin,
         user_id: route.input.context.user_id.clone(),
-        channel: route.input.context.notify_request.delivery.channel.clone(),
+        channel: known_channel(hub, &route.input.context.notify_request.delivery.channel),
         intent: Some(route.input.context.notify_request.delivery.intent.into()),
         request_id: Some(request_id),
     };

@@ -33,8 +33,17 @@ impl From<StoreError> for Refusal {
             ErrorKind::Full | ErrorKind::NoSpace | ErrorKind::Retry => ErrorClass::OverloadRejected,
             ErrorKind::Damaged | ErrorKind::Broken => ErrorClass::InternalError,
         };
-        let error = NotifyError::new(class, format!("The hub could not store the request: {}", error.message));
-        Self { error, reason: "the request could not be stored".to_owned() }
+        let message = match error.kind {
+            ErrorKind::NotFound | ErrorKind::Conflict | ErrorKind::Invalid(_) => {
+                format!("The hub could not store the request: {}", error.message)
+            }
+            // How the store failed is the operator's business.
+            _ => {
+                tracing::warn!(%error, "a notify request could not be stored");
+                "The hub could not store the request".to_owned()
+            }
+        };
+        Self { error: NotifyError::new(class, message), reason: "the request could not be stored".to_owned() }
     }
 }
 

@@ -153,7 +153,10 @@ async fn a_session_survives_a_restart_and_is_erased_with_its_person() {
     let session = sign_in(&hub, "ada", "user").await;
     let hub = TestHub::start_in(hub.stop().await).await;
     assert_eq!(hub.get(token(&session), "/v1/token").await.0, StatusCode::OK);
+    let mut stream = Listener::open(&hub, token(&session), None).await;
+    stream.hear("unread").await;
     hub.call(&hub.admin, Method::DELETE, "/v1/users/ada", None).await;
+    assert_eq!(stream.next().await, None, "its stream ends");
     let (status, answer) = hub.get(token(&session), "/v1/token").await;
     assert_eq!(status, StatusCode::UNAUTHORIZED, "{answer}");
 }

@@ -7,6 +7,7 @@ use std::future::Future;
 use bellwire_core::Time;
 use bellwire_core::notify::{ErrorClass, Intent, NotifyError};
 
+use super::notify_admission::EarlierAttempt;
 use super::outcome::failure_note;
 use super::people::InboxDraft;
 use super::{Executor, RowSource};
@@ -63,9 +64,9 @@ impl Executor {
                 return Ok(NotifyClaimed::Ended(answer));
             }
         }
-        let inbox_item = known.and_then(|row| row.notification_id);
+        let earlier = known.map(|row| EarlierAttempt { inbox_item: row.notification_id });
         let fence = previous.as_ref().map_or(0, |row| row.fence) + 1;
-        match self.admit_notify(&claim, inbox_item, source).await? {
+        match self.admit_notify(&claim, earlier, source).await? {
             Admission::Refused(error) => {
                 let (class, reason) = (Some(error.class), Some(error.message.clone()));
                 let draft = LedgerDraft { class, reason, ..draft_of(&claim, LedgerDecision::Refused) };

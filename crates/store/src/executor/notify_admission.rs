@@ -14,15 +14,22 @@ use crate::people::{DirectMessage, InboxItemKind, InboxItemType};
 /// How many replies and reactions one inbound message may have.
 const ANSWERS_MAX: i64 = 20;
 
+/// An attempt of the same request that failed and may be repeated. It was admitted and counted.
+#[derive(Copy, Clone)]
+pub(super) struct EarlierAttempt {
+    pub(super) inbox_item: Option<NotificationId>,
+}
+
 impl Executor {
     /// Checks a request against the recipient's settings and limits. A `send` to a person adds an inbox item, unless an
     /// earlier attempt of the same request has added it.
     pub(super) async fn admit_notify(
         &mut self,
         claim: &NotifyClaim,
-        inbox_item: Option<NotificationId>,
+        earlier: Option<EarlierAttempt>,
         source: &mut impl RowSource,
     ) -> Result<Admission, StoreError> {
+        let inbox_item = earlier.and_then(|earlier| earlier.inbox_item);
         match &claim.recipient {
             NotifyRecipient::Person { user_id, target } => {
                 let settings = self.person(user_id, source).await?.settings.clone();
@@ -42,6 +49,9 @@ impl Executor {
                             timezone,
                         }))
                     }
+                    (Intent::Reply | Intent::React, _) if earlier.is_some() => {
+                        Ok(Admission::Now { notification_id: None, timezone })
+                    }
                     (Intent::Reply | Intent::React, _) => self.admit_answer(claim, timezone, source).await,
                 }
             }
@@ -50,6 +60,9 @@ impl Executor {
                     Some(error) => Admission::Refused(error),
                     None => Admission::Now { notification_id: None, timezone: None },
                 })
+            }
+            NotifyRecipient::Listed { .. } if earlier.is_some() => {
+                Ok(Admission::Now { notification_id: None, timezone: None })
             }
             NotifyRecipient::Listed { .. } => self.admit_answer(claim, None, source).await,
         }

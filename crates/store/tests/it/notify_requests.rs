@@ -341,6 +341,14 @@ on_every_store! {
         assert_eq!(mine, 5);
     }
 
+    async fn retries_of_one_answer_count_once(backend: Backend) {
+        mail_to(&backend, ADDRESS).await;
+        for _ in 1..=25 {
+            attempt(&backend, reply(1, 200), failed(ErrorClass::TargetUnavailable)).await;
+        }
+        assert_eq!(mine(&backend, reply(2, 200)).await, 1, "19 answers are left");
+    }
+
     async fn a_message_has_at_most_twenty_answers(backend: Backend) {
         mail_to(&backend, ADDRESS).await;
         for number in 1..=20 {

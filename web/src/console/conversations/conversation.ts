@@ -72,7 +72,7 @@ export class ConversationPanel extends PageElement {
         label="What the agent read" .rowRole=${'feed'} @near-end=${() => { this.#nearEnd(); }}></bellwire-rows>`}
       ${this.#waiting()}
       ${this.said.length === 0 ? nothing : html`<ul class="said" aria-label="What you told the agent">${this.said.map(saidView)}</ul>`}
-      ${this.workspace.isReadOnly ? nothing : this.#field()}`;
+      ${this.#isReadOnly ? nothing : this.#field()}`;
   }
 
   #waiting(): TemplateResult | typeof nothing {
@@ -95,6 +95,12 @@ export class ConversationPanel extends PageElement {
       this.raw = this.raw.has(message.id) ? new Set([...this.raw].filter((id) => id !== message.id)) : new Set([...this.raw, message.id]);
     });
     return { items, key: ({ id }) => id, row };
+  }
+
+  /** A conversation of another person is for reading only, also when a link names its owner. */
+  get #isReadOnly(): boolean {
+    const { isReadOnly, session } = this.workspace;
+    return isReadOnly || (this.route.user !== null && this.route.user !== session.user);
   }
 
   /** Only an operator names the owner; a person's conversations are their own. */

@@ -41,6 +41,13 @@ export class Heights {
       if (parent < sums.length) sums[parent] = (sums[parent] ?? 0) + (sums[at] ?? 0);
     }
     this.#sums = sums;
+    this.#forget();
+  }
+
+  /** Drops the heights of rows that are gone, so that a list that changes all day does not grow. */
+  #forget(): void {
+    if (this.#known.size <= 2 * this.count + 1000) return;
+    for (const key of this.#known.keys()) if (!this.#index.has(key)) this.#known.delete(key);
   }
 
   /** Returns whether the height is another than before. */

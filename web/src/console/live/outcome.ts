@@ -46,6 +46,11 @@ function ofVerdict(verdict: Verdict, fate: Fate | null): Outcome {
   }
 }
 
+/** Whether the fate says more than the verdict: a delivery that waits or is being sent does not. */
+export function isTelling(fate: Fate): boolean {
+  return ofFate(fate) !== null;
+}
+
 function ofFate({ state, call_id: call, channel, point, reason }: Fate): Outcome | null {
   switch (state) {
     case 'injected':

@@ -1,6 +1,6 @@
 // The rows of the live page as a pure state: newest first, bounded, and with the later fates of each event.
 import type { Fate, ListedEvent } from '../wire.ts';
-import { type Group, type Outcome, outcomeOf } from './outcome.ts';
+import { type Group, type Outcome, isTelling, outcomeOf } from './outcome.ts';
 
 /** How many rows the page keeps, and how many wait while it is paused. */
 export const ROWS_MAX = 500;
@@ -86,11 +86,20 @@ function rowOf(event: ListedEvent, fates: ReadonlyMap<string, Fate>, before: Out
 
 function withFates(live: Live, fates: readonly Fate[]): Live {
   if (fates.length === 0) return live;
+  // An agent's notification names its events; a person's, and a delivery of it, only the notification of the verdict.
   const byEvent = new Map<string, Fate[]>();
-  for (const fate of fates) for (const id of fate.event_ids) byEvent.set(id, [...(byEvent.get(id) ?? []), fate]);
+  const byNotification = new Map<string, Fate[]>();
+  for (const fate of fates.filter(isTelling)) {
+    for (const id of fate.event_ids) byEvent.set(id, [...(byEvent.get(id) ?? []), fate]);
+    if (fate.event_ids.length === 0 && fate.notification_id !== null) {
+      byNotification.set(fate.notification_id, [...(byNotification.get(fate.notification_id) ?? []), fate]);
+    }
+  }
   const changed = (row: LiveRow): LiveRow => {
-    const own = byEvent.get(row.event.id);
-    return own ? rowOf(row.event, new Map([...row.fates, ...own.flatMap((fate) => (fate.notification_id === null ? [] : [[fate.notification_id, fate] as const]))]), row.outcome) : row;
+    const ofVerdicts = row.event.verdicts.flatMap(({ notification_id: id }) => byNotification.get(id ?? '') ?? []);
+    const own = [...(byEvent.get(row.event.id) ?? []), ...ofVerdicts];
+    if (own.length === 0) return row;
+    return rowOf(row.event, new Map([...row.fates, ...own.flatMap((fate) => (fate.notification_id === null ? [] : [[fate.notification_id, fate] as const]))]), row.outcome);
   };
   return { ...live, rows: live.rows.map(changed), waiting: live.waiting.map(changed) };
 }

@@ -105,8 +105,9 @@ ${JSON.stringify(call.body, null, 2)}</pre>
   }
 
   async #copy(text: string): Promise<void> {
-    await navigator.clipboard.writeText(text).catch(() => undefined);
-    this.copied = true;
+    // Browsers offer the clipboard only to secure pages.
+    if (!('clipboard' in navigator)) return;
+    this.copied = await navigator.clipboard.writeText(text).then(() => true, () => false);
     setTimeout(() => { this.copied = false; }, 1500);
   }
 }

@@ -32,6 +32,8 @@ export async function switchDesktop(on: boolean): Promise<DesktopState> {
 
 /** Holds the lock while the tab is visible. */
 export function shareVisibility(): void {
+  // Absent where the page came by plain HTTP from another machine; there are no desktop notifications there either.
+  if (!('locks' in navigator)) return;
   let release: (() => void) | null = null;
   const look = (): void => {
     release?.();
@@ -64,6 +66,7 @@ export function showOnDesktop(bellwire: Bellwire, api: Api, person: string, open
 }
 
 async function show(item: Item, api: Api, person: string, open: () => void): Promise<void> {
+  if (!('locks' in navigator)) return;
   const { held = [] } = await navigator.locks.query();
   if (held.some(({ name }) => name === VISIBLE)) return;
   const settings = await api.get<Settings>(`/v1/users/${segment(person)}/settings`);

@@ -1,7 +1,7 @@
 //! The bot: what sending and receiving share.
 
 use std::fmt;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bellwire_core::Time;
@@ -35,6 +35,8 @@ pub(super) struct Bot {
     /// Rung when updates were stored.
     pub(super) received: Notify,
     pub(super) answers: Semaphore,
+    /// Of these, answers to chats that are not connected.
+    pub(super) stranger_answers: Arc<Semaphore>,
     username: Mutex<Option<String>>,
     /// Why calls are refused, from the latest one.
     failing: Mutex<Option<String>>,
@@ -71,6 +73,7 @@ impl Bot {
             hub: OnceLock::new(),
             received: Notify::new(),
             answers: Semaphore::new(ANSWERS_MAX),
+            stranger_answers: Arc::new(Semaphore::new(ANSWERS_MAX / 4)),
             username: Mutex::default(),
             failing: Mutex::default(),
             not_receiving: Mutex::default(),

@@ -69,18 +69,17 @@ async fn answer(bot: &Arc<Bot>, hub: &ChannelHub, outcome: UpdateOutcome, answer
         Outcome::MutedOrigins { user_id, .. } => senders(hub, user_id).await,
         _ => Vec::new(),
     };
-    // A stranger must not take the place of others.
-    let permit = match outcome {
+    // Strangers must not take the places of connected people: beyond their share they get no answer.
+    let stranger_permit = match outcome {
         Outcome::Stranger { .. } | Outcome::WrongCode | Outcome::TooManyCodes { .. } => {
-            bot.answers.try_acquire().map(drop).is_ok()
+            let Ok(permit) = bot.stranger_answers.clone().try_acquire_owned() else { return };
+            Some(permit)
         }
-        _ => true,
+        _ => None,
     };
-    if !permit {
-        return;
-    }
     let bot = bot.clone();
     tokio::spawn(async move {
+        let _stranger_permit = stranger_permit;
         let Ok(_permit) = bot.answers.acquire().await else { return };
         tell(&bot, &outcome, &answer_to, &origins).await;
     });

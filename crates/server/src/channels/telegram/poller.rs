@@ -30,6 +30,16 @@ enum Trouble {
     NoLease,
 }
 
+impl Trouble {
+    /// The delay that Telegram asks for.
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Telegram(error) => error.refusal(429)?.retry_after,
+            Self::Store(_) | Self::NoLease => None,
+        }
+    }
+}
+
 /// The state between two polls.
 struct Poller {
     bot: Arc<Bot>,
@@ -60,7 +70,7 @@ pub(super) async fn run(bot: Arc<Bot>, hub: ChannelHub) {
             }
             Err(Trouble::NoLease) => LEASE_INTERVAL,
             Err(trouble) => {
-                let wait = pause;
+                let wait = trouble.retry_after().map_or(pause, |asked| asked.max(pause));
                 pause = (pause * 2).min(PAUSE_MAX);
                 poller.report(&trouble);
                 wait
@@ -94,14 +104,14 @@ impl Poller {
         self.bot.note(&came);
         let came = came.map_err(Trouble::Telegram)?;
         self.bot.note_receiving(None);
-        if came.is_empty() {
-            // A server that does not wait for updates must not be asked all the time.
-            tokio::time::sleep_until(asked_at + PAUSE_MIN).await;
-        }
         let updates: Vec<ChannelUpdate> = came
             .iter()
             .filter_map(|body| Some(ChannelUpdate { id: update::id(body.get())?, body: body.get().to_owned() }))
             .collect();
+        if updates.is_empty() {
+            // A server that does not wait for updates, or sends what cannot be read, must not be asked all the time.
+            tokio::time::sleep_until(asked_at + PAUSE_MIN).await;
+        }
         let last = updates.iter().map(|update| update.id).max();
         let is_ours = self.hub.store.keep_updates(Bot::name(), Some((self.lease(), fence)), updates).await;
         if !is_ours.map_err(Trouble::Store)? {

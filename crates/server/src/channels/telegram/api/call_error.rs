@@ -12,6 +12,8 @@ use crate::http_client::HttpAnswer;
 
 /// How much of the server's words is kept, in characters.
 const DESCRIPTION_MAX: usize = 300;
+/// The longest delay that is obeyed: a day, in seconds.
+const RETRY_AFTER_MAX: u64 = 86_400;
 
 /// Why a call has no result. Only what can be proven is claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,10 +82,15 @@ pub(super) struct Answer {
     body: Bytes,
 }
 
+/// The delay that the API asks for, within bounds.
+fn obeyed(seconds: u64) -> Duration {
+    Duration::from_secs(seconds.min(RETRY_AFTER_MAX))
+}
+
 impl From<HttpAnswer> for Answer {
     fn from(answer: HttpAnswer) -> Self {
         let seconds = answer.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-        Self { status: answer.status, retry_after: seconds.map(Duration::from_secs), body: answer.body }
+        Self { status: answer.status, retry_after: seconds.map(obeyed), body: answer.body }
     }
 }
 
@@ -116,7 +123,7 @@ impl Answer {
         }
         let code = envelope.error_code.unwrap_or(self.status.as_u16());
         let description: String = one_line(&envelope.description).chars().take(DESCRIPTION_MAX).collect();
-        let retry_after = envelope.parameters.retry_after.map(Duration::from_secs).or(self.retry_after);
+        let retry_after = envelope.parameters.retry_after.map(obeyed).or(self.retry_after);
         match code {
             401 | 404 => Err(CallError::Misconfigured {
                 reason: format!(
@@ -144,5 +151,18 @@ impl Answer {
             },
             _ => CallError::Unknown { reason: format!("Telegram answered {status} with an unreadable text") },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_of_any_length_is_obeyed_for_a_day_at_most() {
+        let body = Bytes::from(r#"{"ok":false,"error_code":429,"parameters":{"retry_after":18446744073709551615}}"#);
+        let answer = Answer { status: StatusCode::TOO_MANY_REQUESTS, retry_after: None, body };
+        let error = answer.into_result::<bool>().expect_err("it is a refusal");
+        assert_eq!(error.refusal(429).and_then(|refusal| refusal.retry_after), Some(Duration::from_secs(86_400)));
     }
 }
