@@ -14,7 +14,7 @@ export function stage({ prepare = () => ({}), extra = {}, fill = () => undefined
     here.site = await serveSite(root, extra);
     here.hub = await startHub({ BELLWIRE_SERVER_ALLOWED_ORIGINS: here.site.origin, BELLWIRE_LIMITS_TOASTS_PER_HOUR: '10000', ...(await prepare()) });
     here.site.hub = here.hub.url;
-    here.browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] });
+    here.browser = await launch();
     await fill(here);
   });
   after(async () => {
@@ -23,6 +23,15 @@ export function stage({ prepare = () => ({}), extra = {}, fill = () => undefined
     here.site?.close();
   });
   return here;
+}
+
+/** Starts Chromium, which sometimes crashes while it starts on a machine that is busy: then once more. */
+async function launch() {
+  const start = () => chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] });
+  return start().catch((error) => {
+    if (!String(error).includes('SIGSEGV')) throw error;
+    return start();
+  });
 }
 
 /** A person of their own for each test, so that no test sees the notifications of another. */

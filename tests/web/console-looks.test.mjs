@@ -45,6 +45,7 @@ for (const [scheme, width] of VIEWS) {
         await page.goto(here.hub.url + path.replace('EVENT', event.id));
         await complete(page).first().waitFor({ state: 'attached' });
         if (path === '/inbox') await page.getByRole('button', { name: 'All', exact: true }).click();
+        await page.getByRole('heading', { level: 1 }).first().waitFor();
         await settled(page);
         found.push(...(await axe(page)).map((one) => `${path}: ${one}`));
         const measured = await page.evaluate(measure, '.app');

@@ -155,6 +155,7 @@ test('deliveries: the ledger of notify by origin', async (t) => {
   await here.hub.call(agent, 'POST', '/v1/tools/notify', { arguments: { channel: 'pigeon', message: 'Hello' } });
   await page.getByRole('button', { name: 'Ledger by origin' }).click();
   const sums = page.getByRole('row').filter({ hasText: origin });
+  await sums.waitFor();
   assert.deepEqual(await sums.getByRole('cell').allTextContents().then((cells) => cells.slice(0, 5)), ['0', '0', '1', '0', '0']);
   await sums.getByRole('button', { name: 'Decisions' }).click();
   await page.getByRole('region', { name: `Decisions of ${origin}` }).getByText('refused').waitFor();
