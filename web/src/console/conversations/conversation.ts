@@ -18,6 +18,9 @@ const PAGE = 100;
 const PAGES_AT_ONCE = 10;
 const MISSING = 'There is no such conversation.';
 
+/** How long hints are collected before the page loads anew, in milliseconds. */
+const REFRESH_MS = 200;
+
 /** One conversation: what its agent read, what waits, and a field to tell it something. */
 export class ConversationPanel extends PageElement {
   static override properties = {
@@ -35,6 +38,7 @@ export class ConversationPanel extends PageElement {
 
   #messages: PagedList<Message> | null = null;
   #stream: SharedStream | null = null;
+  #refreshing: ReturnType<typeof setTimeout> | undefined;
   readonly #hints = new Map<string, Hint>();
 
   constructor() {
@@ -131,10 +135,19 @@ export class ConversationPanel extends PageElement {
     try {
       const hint = JSON.parse(data) as Hint;
       if (type === 'pending') this.#hints.set(hint.agent, hint);
-      void this.#refresh().then(() => this.#grow());
+      this.#refreshSoon();
     } catch {
       // An event of a kind that this version does not know.
     }
+  }
+
+  /** Loads once for all hints of a moment: a busy agent sends many. */
+  #refreshSoon(): void {
+    if (this.#refreshing !== undefined) return;
+    this.#refreshing = setTimeout(() => {
+      this.#refreshing = undefined;
+      if (this.isConnected) void this.#refresh().then(() => this.#grow());
+    }, REFRESH_MS);
   }
 
   async #refresh(): Promise<void> {

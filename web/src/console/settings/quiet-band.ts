@@ -1,4 +1,4 @@
-import { LitElement, type TemplateResult, html } from 'lit';
+import { LitElement, type PropertyValues, type TemplateResult, html } from 'lit';
 import { DAY, type QuietHours, minuteIn, minutesOf, pieces, timeOf } from './quiet-hours.ts';
 
 export interface BandChange {
@@ -18,7 +18,7 @@ export class QuietBand extends LitElement {
 
   declare quiet: QuietHours;
   declare isReadOnly: boolean;
-  /** The hours while they are dragged. */
+  /** The hours while they are dragged, and until they are saved: a key that is pressed meanwhile starts from them. */
   declare dragged: { readonly start: number; readonly end: number } | null;
 
   constructor() {
@@ -35,6 +35,11 @@ export class QuietBand extends LitElement {
         <div class="piece" data-grip="both"></div><div class="piece" data-grip="both"></div>
         <div class="now" title="now"></div>${this.#handle('start', 'Quiet from')}${this.#handle('end', 'Quiet until')}</div>
       <div class="hours" aria-hidden="true">${[0, 6, 12, 18, 24].map((hour) => html`<span>${String(hour).padStart(2, '0')}:00</span>`)}</div>`;
+  }
+
+  protected override willUpdate(changed: PropertyValues): void {
+    const { dragged, quiet } = this;
+    if (changed.has('quiet') && dragged !== null && timeOf(dragged.start) === quiet.start && timeOf(dragged.end) === quiet.end) this.dragged = null;
   }
 
   protected override updated(): void {
@@ -88,9 +93,7 @@ export class QuietBand extends LitElement {
     }, { signal: end.signal });
     const finish = (): void => {
       end.abort();
-      const { dragged } = this;
-      this.dragged = null;
-      if (dragged !== null) this.#save(dragged);
+      if (this.dragged !== null) this.#save(this.dragged);
     };
     band.addEventListener('pointerup', finish, { signal: end.signal });
     band.addEventListener('pointercancel', finish, { signal: end.signal });
@@ -98,7 +101,11 @@ export class QuietBand extends LitElement {
 
   #save({ start, end }: { start: number; end: number }): void {
     const change: BandChange = { start: timeOf(start), end: timeOf(end) };
-    if (change.start === change.end || (change.start === this.quiet.start && change.end === this.quiet.end)) return;
+    if (change.start === change.end) {
+      this.dragged = null;
+      return;
+    }
+    this.dragged = { start, end };
     this.dispatchEvent(new CustomEvent<BandChange>('change', { detail: change }));
   }
 }
