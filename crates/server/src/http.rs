@@ -159,7 +159,7 @@ impl Hub {
                 _ = every.tick() => {}
                 _ = stopping.changed() => return,
             }
-            // A failed read leaves a gap in the plot; whoever asks for data gets the error.
+            // A failed read leaves a gap in the plot; requests for data get the error.
             let _ = statistics::look(&self).await;
         }
     }

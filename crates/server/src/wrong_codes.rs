@@ -1,7 +1,7 @@
 //! Bounds how many wrong sign-in codes one address may send.
 //!
 //! A code has 128 random bits, so guessing is hopeless; the bound keeps the log and the database quiet. It does not apply
-//! to right codes: whoever shares an address with an attacker, as behind a proxy, can still sign in.
+//! to right codes: a person who shares an IP address with an attacker, as behind a proxy, can still sign in.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};

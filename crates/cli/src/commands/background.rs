@@ -160,7 +160,7 @@ fn wait_until_ready(dir: &Path, child: &mut Child) -> Result<RunningHub> {
             bail!("the hub has ended ({status})");
         }
         if begun.elapsed() > PATIENCE {
-            // It must not appear later, when nobody expects it.
+            // Otherwise the hub could still become ready after this command has reported a failure.
             let _ = child.kill();
             bail!("the hub is not ready after {} s and was ended", PATIENCE.as_secs());
         }
@@ -200,7 +200,8 @@ fn is_alive(pid: u32) -> bool {
     process.is_some_and(|process| rustix::process::test_kill_process(process).is_ok()) && !is_zombie(pid)
 }
 
-/// Whether a process has ended and nobody has asked how. In a container, often nobody does.
+/// Whether the process is a zombie: it has ended, and its parent has not read its exit status. Containers often have no
+/// init process that does.
 #[cfg(unix)]
 fn is_zombie(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

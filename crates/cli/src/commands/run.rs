@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<bool> {
     let (status, last) = arguments.carry_out(&targets)?;
     let event = arguments.event(status, &last, begun);
     if let Err(error) = targets.publish(&event) {
-        warn(&format!("the command has ended, but nobody could be told: {error:#}"));
+        warn(&format!("the command has ended, but the hub could not be told: {error:#}"));
     }
     std::process::exit(exit_code(status))
 }

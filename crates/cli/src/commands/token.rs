@@ -59,7 +59,7 @@ struct CreateArgs {
 
 /// Make a link with which a person signs in to the hub's pages
 ///
-/// It works once, for ten minutes. Send it only to that person: whoever opens it is signed in as them.
+/// It works once, for ten minutes. Send it only to that person: the link signs in as them.
 #[derive(Args)]
 struct LinkArgs {
     /// The id of the person

@@ -51,7 +51,7 @@ pub(super) enum Outcome {
     Timeout,
 }
 
-/// Arguments that are longer are replaced by their digest: the loop detector compares them, and nobody reads them.
+/// Arguments that are longer are replaced by their digest: only the loop detector compares them.
 const ARGUMENTS_MAX: usize = 8 * 1024;
 /// In characters.
 const ERROR_MAX: usize = 1000;

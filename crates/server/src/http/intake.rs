@@ -42,7 +42,7 @@ impl BodyRoom {
         Self { body_max, free: Arc::new(Semaphore::new(bytes)) }
     }
 
-    /// For requests without a token, so that nobody can fill the memory for bodies without one.
+    /// For requests without a token, so that clients without one cannot use up the memory for bodies.
     pub(super) fn without_token(&self) -> Self {
         Self { body_max: self.body_max.min(BODY_MAX_WITHOUT_TOKEN), free: self.free.clone() }
     }

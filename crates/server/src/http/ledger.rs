@@ -132,8 +132,8 @@ pub(super) async fn sums(
     Ok(Json(List { items: sums.iter().map(LedgerSumsBody::from).collect(), next_cursor: None }))
 }
 
-/// Narrows the filters to what the token may read: an agent its origin's decisions, and whoever is bound to a person that
-/// person's.
+/// Narrows the filters to what the token may read: an agent's token its origin's decisions, and a token that is bound to a
+/// person only those about that person.
 fn readable(
     identity: &Identity,
     origin: Option<SingleLineText<ID_MAX>>,

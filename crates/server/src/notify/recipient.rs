@@ -20,7 +20,7 @@ pub(super) async fn own_target(hub: &Hub, channel: &ChannelName, user_id: Option
     settings.target.ok_or_else(|| no_target(channel))
 }
 
-/// Who owns a resolved target, if the origin may use it: the person it works for, or somebody of its allow-list; and the
+/// Who owns a resolved target, if the origin may use it: the person it works for, or an entry of its allow-list; and the
 /// target as that person or the operator wrote it. Upper and lower case may matter to a provider, so what an agent wrote is
 /// not used. The error does not say whether the target exists.
 pub(super) async fn permitted(

@@ -152,7 +152,7 @@ impl Executor {
         Ok(Admission::Deferred { notification_id, ending: NotifyEnding::Deferred { deliver_at, reason } })
     }
 
-    /// Why a target that is nobody's gets nothing now: the hourly limit of a person counts per target too.
+    /// Why a target without a user is refused now: it has the hourly limit that a person has.
     async fn listed_limit(
         &mut self,
         limit_key: &NotifyKey,

@@ -65,7 +65,7 @@ pub enum NotifyRecipient {
         /// The target.
         target: String,
     },
-    /// A target of the origin's allow-list that is nobody's.
+    /// A target of the origin's allow-list that belongs to no user.
     Listed {
         /// A hash of the target, for its hourly limit. The target itself is not stored.
         limit_key: NotifyKey,

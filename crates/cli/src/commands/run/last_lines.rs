@@ -58,7 +58,7 @@ impl LastLines {
 
 fn copy(mut from: PipeReader, mut to: impl Write, kept: &Mutex<VecDeque<u8>>) {
     let mut buffer = [0; 8192];
-    // An output that nobody reads any more ends the command with its next write, as without us.
+    // If the reader of our output has gone, close the pipe: the command's next write then fails as it would without us.
     while let Ok(length @ 1..) = from.read(&mut buffer) {
         if to.write_all(&buffer[..length]).and_then(|()| to.flush()).is_err() {
             return;
