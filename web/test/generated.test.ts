@@ -55,8 +55,3 @@ test('docs/web.md lists every variable that a page can set', () => {
   for (const name of new Set(used)) expect(guide).toContain(`\`${name.replace(severity, '$1')}\``);
   for (const name of VARIABLES) expect(used).toContain(name);
 });
-
-test('src/console/event-types.ts has the types of docs/events.md; npm run types writes it', async () => {
-  const { eventTypes } = (await import(path.join(web, 'event-types.mjs'))) as { eventTypes: () => string };
-  expect(readFileSync(path.join(web, 'src/console/event-types.ts'), 'utf8'), 'run `npm run types` in web/').toBe(eventTypes());
-});

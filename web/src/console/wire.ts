@@ -6,6 +6,7 @@ type Schemas = components['schemas'];
 export type Conversation = Schemas['ListedConversation'];
 export type Delivery = Schemas['Delivery'];
 export type DryRunResult = Schemas['DryRunResult'];
+export type EventType = Schemas['EventTypeInfo'];
 export type Fate = Schemas['Fate'];
 export type LedgerEntry = Schemas['LedgerEntry'];
 export type LedgerSums = Schemas['LedgerSums'];
@@ -18,6 +19,7 @@ export type SessionView = Schemas['Session'];
 export type Severity = ListedEvent['severity'];
 export type Subscriber = Schemas['Subscriber'];
 export type Statistics = Schemas['StatisticsBody'];
+export type Tool = Schemas['ToolInfo'];
 export type Trace = Schemas['Trace'];
 export type Verdict = Schemas['Verdict'];
 

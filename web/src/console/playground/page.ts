@@ -3,11 +3,11 @@ import { explain } from '../api.ts';
 import { consoleIcon } from '../icons.ts';
 import { PageElement } from '../page.ts';
 import { pathOf, to } from '../routes.ts';
+import type { EventType, Tool } from '../wire.ts';
 import { isRecord } from '../../notification.ts';
 import { curlOf } from './curl.ts';
 import { type Values, form } from './form.ts';
 import { type Address, type Call, type Subject, callOf, eventSubjects, toolSubject } from './request.ts';
-import { listTools } from './tools.ts';
 
 /** Each tool and event as a form, the JSON it makes, the answer, and a command that does the same. */
 export class PlaygroundPage extends PageElement {
@@ -15,7 +15,8 @@ export class PlaygroundPage extends PageElement {
     ...PageElement.properties, subjects: { state: true }, values: { state: true }, address: { state: true }, answer: { state: true }, problem: { state: true }, copied: { state: true },
   };
 
-  declare subjects: readonly Subject[];
+  /** Null until they are loaded. */
+  declare subjects: readonly Subject[] | null;
   declare values: Values;
   declare address: Address;
   declare answer: unknown;
@@ -26,7 +27,7 @@ export class PlaygroundPage extends PageElement {
 
   constructor() {
     super();
-    [this.subjects, this.values, this.answer, this.problem, this.copied] = [eventSubjects(), {}, null, null, false];
+    [this.subjects, this.values, this.answer, this.problem, this.copied] = [null, {}, null, null, false];
   }
 
   override connectedCallback(): void {
@@ -36,22 +37,24 @@ export class PlaygroundPage extends PageElement {
   }
 
   protected override willUpdate(): void {
-    const wanted = this.route.id ?? this.subjects[0]?.name;
-    const subject = this.subjects.find(({ name }) => name === wanted) ?? null;
+    const wanted = this.route.id ?? this.subjects?.[0]?.name;
+    const subject = this.subjects?.find(({ name }) => name === wanted) ?? null;
     if (subject === null || subject.name === this.#subject?.name) return;
     this.#subject = subject;
     [this.values, this.answer, this.problem] = [subject.first, null, null];
   }
 
   protected override render(): TemplateResult {
-    const subject = this.#subject;
-    return html`<h1>Playground</h1><p class="sub">Call a tool as an agent would, or publish an event. It really happens.</p>
+    const [subject, { problem }] = [this.#subject, this];
+    const title = html`<h1>Playground</h1><p class="sub">Call a tool as an agent would, or publish an event. It really happens.</p>`;
+    if (this.subjects === null) return html`${title}${problem === null ? nothing : html`<p class="problem" role="alert">${problem} <button class="link" @click=${() => this.#load()}>Retry</button></p>`}`;
+    return html`${title}
       <div class="bar"><label for="subject">Send</label>${this.#picker(subject)}</div>
       ${subject === null ? html`<p class="empty">There is no such tool or event.</p>` : this.#body(subject, callOf(subject, this.values, this.address))}`;
   }
 
   #picker(subject: Subject | null): TemplateResult {
-    const options = (kind: Subject['kind']): TemplateResult[] => this.subjects.filter((one) => one.kind === kind).map(({ name }) =>
+    const options = (kind: Subject['kind']): TemplateResult[] => (this.subjects ?? []).filter((one) => one.kind === kind).map(({ name }) =>
       html`<option value=${name} ?selected=${name === subject?.name}>${name}</option>`);
     return html`<select id="subject" @change=${(event: Event) => { this.go(to('playground', (event.target as HTMLSelectElement).value)); }}>
       <optgroup label="Tools">${options('tool')}</optgroup><optgroup label="Events">${options('event')}</optgroup></select>`;
@@ -88,10 +91,11 @@ ${JSON.stringify(call.body, null, 2)}</pre>
 
   async #load(): Promise<void> {
     try {
-      const tools = await listTools(this.workspace.api.http);
-      this.subjects = [...tools.map(toolSubject), ...eventSubjects()];
+      const { api } = this.workspace;
+      const [tools, types] = await Promise.all([api.list<Tool>('/v1/tools'), api.list<EventType>('/v1/event_types')]);
+      [this.subjects, this.problem] = [[...tools.items.map(toolSubject), ...eventSubjects(types.items)], null];
     } catch (error) {
-      this.problem = explain('The tools could not be listed', error);
+      this.problem = explain('The tools and event types could not be listed', error);
     }
   }
 

@@ -1,10 +1,9 @@
 // What the playground sends: a call of a tool, or an event.
-import { EVENT_TYPES } from '../event-types.ts';
 import { sampleEvent } from '../subscribers/samples.ts';
+import type { EventType, Tool } from '../wire.ts';
 import type { Values } from './form.ts';
 import type { Field } from './schema.ts';
 import { fieldsOf } from './schema.ts';
-import type { Tool } from './tools.ts';
 
 export interface Subject {
   readonly kind: 'tool' | 'event';
@@ -21,7 +20,7 @@ export interface Address {
 
 const SEVERITIES = ['debug', 'info', 'warning', 'error', 'critical'];
 
-export function toolSubject({ name, description, schema }: Tool): Subject {
+export function toolSubject({ name, description, input_schema: schema }: Tool): Subject {
   const [about = ''] = description.split(/(?<=\.)\s/);
   const fields = fieldsOf(schema);
   const first = Object.fromEntries(fields.filter(({ required }) => required).map((field) => [field.name, firstValue(field)]));
@@ -34,8 +33,8 @@ function firstValue(field: Field): unknown {
 }
 
 /** The known events that may be published; `user.message` comes only from the messages call. */
-export function eventSubjects(): readonly Subject[] {
-  return EVENT_TYPES.filter(({ type }) => type !== 'user.message').map((known) => {
+export function eventSubjects(types: readonly EventType[]): readonly Subject[] {
+  return types.filter(({ type }) => type !== 'user.message').map((known) => {
     const { severity, payload } = sampleEvent(known);
     const fields: Field[] = known.fields.map(({ name, meaning, example }) => {
       const base = { name, about: meaning, required: false };

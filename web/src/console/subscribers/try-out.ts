@@ -4,7 +4,7 @@ import { explain, segment } from '../api.ts';
 import { plural } from '../format.ts';
 import { PageElement } from '../page.ts';
 import { to } from '../routes.ts';
-import type { DryRunResult, Subscriber } from '../wire.ts';
+import type { DryRunResult, EventType, Subscriber } from '../wire.ts';
 import { samplesFor } from './samples.ts';
 
 /** How long a person may pause while typing, in milliseconds. */
@@ -29,8 +29,19 @@ export class TryOut extends PageElement {
   protected override willUpdate(changed: Map<string, unknown>): void {
     const before = changed.get('subscriber') as Subscriber | undefined;
     if (!changed.has('subscriber') || before?.id === this.subscriber.id) return;
-    this.#text = JSON.stringify(samplesFor(this.subscriber), null, 2);
-    void this.#run();
+    void this.#start(this.subscriber);
+  }
+
+  async #start(subscriber: Subscriber): Promise<void> {
+    try {
+      const { items } = await this.workspace.api.list<EventType>('/v1/event_types');
+      if (subscriber.id !== this.subscriber.id) return;
+      this.#text = JSON.stringify(samplesFor(subscriber, items), null, 2);
+      this.requestUpdate();
+      await this.#run();
+    } catch (error) {
+      this.problem = explain('The event types could not be listed', error);
+    }
   }
 
   protected override render(): TemplateResult {
