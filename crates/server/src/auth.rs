@@ -157,6 +157,26 @@ impl Identity {
             false => Err(ApiError::not_found("user")),
         }
     }
+
+    /// Checks that the caller may act as this person. An admin's session reads the data of others but acts only for the
+    /// person who is signed in; an admin token acts for everyone.
+    pub(crate) fn check_acts_for(&self, user_id: &str) -> Result<(), ApiError> {
+        self.check_user(user_id)?;
+        match self.signed_in_admin().filter(|own| *own != user_id) {
+            None => Ok(()),
+            Some(own) => {
+                let message =
+                    format!("this session is that of '{own}': it can read the data of others and not act for them");
+                let hint = "sign in as that person (bellwire token link USER), or use an admin token".to_owned();
+                Err(ApiError { hint: Some(hint), ..ApiError::forbidden(message) })
+            }
+        }
+    }
+
+    /// The person of an admin's session.
+    pub(crate) fn signed_in_admin(&self) -> Option<&str> {
+        self.session.as_ref().filter(|_| self.scope == Scope::Admin).map(|session| session.user_id.as_str())
+    }
 }
 
 /// Creates a sign-in code for a person and stores its hash. Returns the code, which is shown once, and when it expires.
