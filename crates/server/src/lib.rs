@@ -19,6 +19,7 @@ mod metrics;
 mod notify;
 mod rate;
 mod refusals;
+mod session_use;
 mod statistics;
 mod supervise;
 mod template_log;
@@ -36,7 +37,7 @@ use std::sync::Arc;
 use bellwire_core::Randomness;
 use bellwire_core::subscriber::Subscribers;
 use bellwire_store::{
-    Ended, MemoryStore, NoRefusalCache, Observer, PeopleRules, RefusalCache, RetentionCutoffs, Sizes, SqliteStore,
+    Clock, Ended, MemoryStore, NoRefusalCache, Observer, PeopleRules, RefusalCache, RetentionCutoffs, SqliteStore,
     Store, StoreError, StoreOptions, Token,
 };
 use futures_util::future::{BoxFuture, LocalBoxFuture};
@@ -87,12 +88,14 @@ struct Additions<'a> {
     endpoint: NewEndpoint,
     prepare: Prepare<'a>,
     channels: Vec<Arc<dyn Channel>>,
+    clock: Clock,
 }
 
 impl Default for Additions<'_> {
     fn default() -> Self {
         let endpoint: NewEndpoint = Box::new(|hub, limits| mcp::Endpoint::new(hub, limits, |server| server));
-        Self { endpoint, prepare: Box::new(|_| Box::pin(async { Ok(()) })), channels: Vec::new() }
+        let prepare: Prepare<'_> = Box::new(|_| Box::pin(async { Ok(()) }));
+        Self { endpoint, prepare, channels: Vec::new(), clock: clock::system() }
     }
 }
 
@@ -141,6 +144,16 @@ impl App {
         Self::assemble(config, listener, Box::pin(shutdown), Additions { channels, ..Additions::default() }).await
     }
 
+    /// Like [`App::start`], with this time for everything that is stored.
+    pub async fn start_with_clock(
+        config: Config,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+        clock: Clock,
+    ) -> Result<Self, StartError> {
+        Self::assemble(config, listener, Box::pin(shutdown), Additions { clock, ..Additions::default() }).await
+    }
+
     /// Boxed and not generic, so that the hub is compiled in this crate, once, and not in each program that starts one.
     fn assemble<'a>(
         config: Config,
@@ -176,7 +189,18 @@ impl App {
         };
         let dir = config.data_dir.as_deref();
         let observer = observer(metrics.clone(), statistics.clone());
-        let store = open_store(dir, subscribers.clone(), observer, (people, config.sizes), refusals.clone()).await?;
+        let sizes = config.sizes;
+        let randomness = Randomness::new(clock::random);
+        let options = StoreOptions {
+            subscribers: subscribers.clone(),
+            randomness,
+            clock: additions.clock,
+            timers: true,
+            observer: Some(observer),
+            people,
+            sizes,
+        };
+        let store = open_store(dir, options, refusals.clone()).await?;
         tokio::spawn(watch_writer(store.ended(), supervisor.clone(), stop.subscribe()));
         (additions.prepare)(store.clone()).await.map_err(StartError::Prepare)?;
         let subscribers_watch = watch::channel(subscribers);
@@ -345,15 +369,9 @@ impl std::error::Error for StartError {
 
 async fn open_store(
     dir: Option<&Path>,
-    subscribers: Arc<Subscribers>,
-    observer: Observer,
-    (people, sizes): (PeopleRules, Sizes),
+    opening: StoreOptions,
     refusals: Arc<dyn RefusalCache>,
 ) -> Result<Arc<dyn Store>, StartError> {
-    let randomness = Randomness::new(clock::random);
-    let observer = Some(observer);
-    let opening =
-        StoreOptions { subscribers, randomness, clock: clock::system(), timers: true, observer, people, sizes };
     match dir {
         None => Ok(Arc::new(MemoryStore::open(opening))),
         Some(dir) => {
