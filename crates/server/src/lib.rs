@@ -12,6 +12,7 @@ pub mod descriptors;
 pub mod folder;
 pub mod http;
 mod http_client;
+pub mod ingest;
 mod json_tree;
 mod listen;
 pub mod mcp;
@@ -224,6 +225,7 @@ impl App {
             own_tests: http::OwnTests::default(),
             wrong_codes: wrong_codes::WrongCodes::default(),
             public_url: config.public_url.clone(),
+            ingest: ingest::Sources::of_config(&config).map_err(StartError::Ingest)?,
             channels: channels.clone(),
             notify: notify::NotifyPath::new(&config).map_err(StartError::Notify)?,
             channel_test_wait: config.limits.request_timeout() * 4 / 5,
@@ -339,6 +341,8 @@ pub enum StartError {
     Redis(String),
     /// The settings of the Switchboard or the Messenger cannot be used.
     Notify(String),
+    /// The secret of a source of webhooks cannot be used.
+    Ingest(String),
     /// `prepare` of [`App::start_prepared`] failed.
     Prepare(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -352,7 +356,7 @@ impl std::fmt::Display for StartError {
             Self::Store(error) => write!(f, "cannot open the store: {error}"),
             Self::Channel(error) => write!(f, "{error}"),
             Self::Redis(error) => write!(f, "cannot use Redis: {error}"),
-            Self::Notify(error) => write!(f, "{error}"),
+            Self::Notify(error) | Self::Ingest(error) => write!(f, "{error}"),
             Self::Prepare(error) => write!(f, "{error}"),
         }
     }
