@@ -1,7 +1,7 @@
 import { type TemplateResult, html, nothing } from 'lit';
 import { explain } from '../api.ts';
 import { exactTime, plural } from '../format.ts';
-import type { RowList, RowsElement } from '../list/rows.ts';
+import { type RowList, type RowsElement, START } from '../list/rows.ts';
 import { PageElement } from '../page.ts';
 import { to } from '../routes.ts';
 import type { Trace } from '../wire.ts';
@@ -101,7 +101,7 @@ export class LivePage extends PageElement {
   /** Scrolling down pauses, so that rows stay where they are read. */
   #scrolled(event: Event): void {
     const { scrollTop } = event.target as HTMLElement;
-    this.#feed?.live.update((live) => (scrollTop > 4 ? pause(live) : resume(live)));
+    this.#feed?.live.update((live) => (scrollTop > START ? pause(live) : resume(live)));
   }
 
   #resume(): void {
