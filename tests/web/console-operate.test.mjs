@@ -67,6 +67,43 @@ describe('live', () => {
     await page.getByText('No event has these words and this outcome.').waitFor();
   });
 
+  test('after a lost connection it loads what it missed; if that is too much, it says what is missing', async (t) => {
+    const { person, page } = await openConsole(t, here, { admin: true, path: '/live' });
+    await person.talk('chat');
+    await page.getByText('events/s').waitFor();
+    const publish = async (name, count = 1) => (await admin('POST', '/v1/events', Array.from({ length: count }, (_, at) => failure(person, `${name}_${at}`, { source: name })))).events.at(-1).event_id;
+    const lose = async (meanwhile) => {
+      await page.route('**/v1/events/stream', (route) => route.abort());
+      await here.hub.kill();
+      await page.locator('.rate').getByText('Reconnecting…').waitFor();
+      await here.hub.restart();
+      await meanwhile();
+      await page.unroute('**/v1/events/stream');
+      await page.getByText('events/s').waitFor();
+    };
+    const before = await publish('before');
+    const row = page.locator(`.live-row[data-key="${before}"]`);
+    await row.getByText('held', { exact: true }).waitFor();
+    await lose(async () => {
+      await person.inject('call_1');
+      for (const name of ['missed_1', 'missed_2']) await publish(name);
+    });
+    await publish('after');
+    const sources = () => page.locator('.live-row .source').allTextContents().then((all) => all.slice(0, 4).join());
+    await until('all in order', async () => (await sources()) === 'after,missed_2,missed_1,before');
+    // The page did not see the injection; the trace did.
+    await row.getByText('was held').waitFor();
+    await row.getByRole('button', { name: 'tool.call.failure' }).click();
+    await row.getByText('injected · call_1').waitFor();
+    await page.getByRole('button', { name: 'Close the trace' }).click();
+    await lose(async () => {
+      for (let at = 0; at < 6; at++) await publish(`burst_${at}`, 100);
+    });
+    await page.getByText(/Too many events came while the connection was lost:\s+those between [\d:.]+ and [\d:.]+ are not shown\./).waitFor();
+    assert.match(await sources(), /^(burst_5,?){4}$/);
+    assert.equal(await page.locator('.live-table').getAttribute('aria-rowcount'), '500');
+  });
+
   test('two tabs read one live stream', async (t) => {
     const { person, context, pages: [one] } = await openConsole(t, here, { admin: true, path: '/live' });
     const streams = [];
