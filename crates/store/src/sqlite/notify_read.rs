@@ -10,9 +10,9 @@ use sqlx::QueryBuilder;
 use sqlx::sqlite::{Sqlite as Driver, SqliteRow};
 use uuid::Uuid;
 
-use super::people_read::{all, found, optional, push_except, time};
 use super::prune::first_id_at;
 use super::read::{column, first, parse_json, uuid};
+use super::rows::{all, found, optional, push_except, time};
 use super::{Sqlite, SqliteWriter, damaged, failed, failure, row_count};
 use crate::damage::Found;
 use crate::error::StoreError;
