@@ -65,16 +65,6 @@ describe('a list by pages', () => {
     expect(asked).toEqual([null, 'second']);
   });
 
-  test('that grows at its end asks for its last page again', async () => {
-    const asked: (string | null)[] = [];
-    const letters = list(asked);
-    await letters.more();
-    await letters.more();
-    pages.second = { items: ['b', 'c', 'd'], next_cursor: null };
-    await letters.tail();
-    expect(letters.state.get().items).toEqual(['a', 'b', 'c', 'd']);
-  });
-
   test('a page that comes after a reload is ignored', async () => {
     const answers: ((page: Page<string>) => void)[] = [];
     const slow = new PagedList<string>(() => new Promise((resolve) => answers.push(resolve)), (item) => item);
