@@ -104,6 +104,24 @@ test('sessions are listed and revoked in the settings; the revoked one asks to s
   assert.equal(await nav(two.page).count(), 1);
 });
 
+test('a tab ends with its own session, also beside a tab of another session of the same person', async (t) => {
+  const { context, page: one } = await newTab(t);
+  await one.goto(await link('nia'));
+  await nav(one).waitFor();
+  const two = await context.newPage();
+  await two.goto(await link('nia'));
+  await nav(two).waitFor();
+  const tokens = await Promise.all([one, two].map((page) => page.evaluate(() => JSON.parse(sessionStorage.getItem('bellwire:session')).token)));
+  assert.notEqual(tokens[0], tokens[1]);
+  const { items } = await here.hub.call(tokens[1], 'GET', '/v1/sessions');
+  await here.hub.call(tokens[0], 'DELETE', `/v1/sessions/${items.find(({ current }) => current).id}`);
+  await two.getByText('Your session has ended.').waitFor();
+  assert.equal(await nav(one).count(), 1);
+  // No name of a lock tells a token.
+  const names = await one.evaluate(async () => (await navigator.locks.query()).held.map(({ name }) => name).join());
+  assert.equal(tokens.some((token) => names.includes(token.slice(3, 12))), false, names);
+});
+
 test('a person’s page shows and asks for nothing of another person, and no page of an operator', async (t) => {
   const other = await newPerson(here);
   await other.send('A secret of another person');
