@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bellwire_core::notify::{ErrorClass, NotifyError};
-use bellwire_store::{NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, Store};
+use bellwire_store::{NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, SentFrom, Store};
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
@@ -32,9 +32,9 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    /// Commits the start. Nothing may be sent before.
-    pub(crate) async fn start(&self) -> Result<(), NotifyError> {
-        match self.store.start_notify(self.key, self.fence).await {
+    /// Commits the start. Nothing may be sent or passed on before.
+    pub(crate) async fn start(&self, from: SentFrom) -> Result<(), NotifyError> {
+        match self.store.start_notify(self.key, self.fence, from).await {
             Ok(true) => Ok(()),
             // Nothing was sent: the caller may repeat it.
             Ok(false) => {

@@ -2,7 +2,7 @@
 
 use bellwire_core::notify::{ErrorClass, NotifyCall, NotifyError, RequestContext};
 use bellwire_core::person::ToolArguments;
-use bellwire_store::{InQuietHours, InboundMessage, NotifyAnswer, NotifyEnding};
+use bellwire_store::{Claimant, InboundMessage, NotifyAnswer, NotifyEnding, SentFrom};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -73,7 +73,7 @@ async fn decided(
         on_behalf_of: user_id,
         conversation_id,
         correlation_id: Some(context.correlation_id.clone()),
-        in_quiet_hours: InQuietHours::Defer,
+        claimant: Claimant::Tool,
     });
     let (hub_of_attempt, recipient) = (hub.clone(), prepared.recipient.user_id().map(str::to_owned));
     let channel_of_attempt = channel.clone();
@@ -83,7 +83,7 @@ async fn decided(
         Box::pin(async move {
             let answer = match &hub_of_attempt.notify.switchboard {
                 Some(remote) => {
-                    attempt.start().await?;
+                    attempt.start(SentFrom::Elsewhere).await?;
                     remote.call::<DeliverAnswer>(&arguments).await?
                 }
                 None => switchboard::deliver(&hub_of_attempt, arguments, Some(&attempt)).await,

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bellwire_core::notify::{ErrorClass, NotifyCall, NotifyError};
 use bellwire_core::person::ToolArguments;
-use bellwire_store::{InQuietHours, NotifyAnswer, NotifyEnding};
+use bellwire_store::{Claimant, NotifyAnswer, NotifyEnding, SentFrom};
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use uuid::Uuid;
@@ -114,7 +114,7 @@ async fn send_claimed(hub: &Hub, resolved: Resolved, attempt: &Attempt) -> Resul
     Ok(send(hub.clone(), prepared, attempt.clone()).await)
 }
 
-/// Claims a request that another process sent, and sends it.
+/// Claims a request that another process sent, and sends it. If that process uses this store, its claim is taken over.
 async fn claim_and_send(hub: &Hub, resolved: Resolved) -> Result<(Outcome, Option<u64>), Refusal> {
     let channel = resolved.channel().to_string();
     if let Some(known) = resolved.known_answer(hub).await? {
@@ -126,7 +126,7 @@ async fn claim_and_send(hub: &Hub, resolved: Resolved) -> Result<(Outcome, Optio
         on_behalf_of: None,
         conversation_id: None,
         correlation_id: None,
-        in_quiet_hours: InQuietHours::Refuse,
+        claimant: Claimant::Messenger,
     });
     let hub_of_attempt = hub.clone();
     let work =
@@ -158,7 +158,7 @@ async fn send(hub: Hub, prepared: Prepared, attempt: Attempt) -> Outcome {
     let Some(channel) = hub.channels.get(prepared.call.channel.as_str()) else {
         return Err(NotifyError::invalid("The hub has no such channel").into());
     };
-    attempt.start().await?;
+    attempt.start(SentFrom::Here).await?;
     let Prepared { origin, call, target, recipient, key, .. } = prepared;
     let (name, address) = (call.channel.to_string(), target.target.clone());
     let message = NotifyMessage {

@@ -3,7 +3,7 @@
 use bellwire_core::Time;
 use bellwire_core::notify::{DedupInput, Intent, NotifyCall, RequestContext};
 use bellwire_core::person::ChannelName;
-use bellwire_store::{InQuietHours, NotifyAnswer, NotifyClaim, NotifyKey, NotifyRecipient};
+use bellwire_store::{Claimant, NotifyAnswer, NotifyClaim, NotifyKey, NotifyRecipient};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
@@ -44,7 +44,7 @@ pub(crate) struct ClaimContext {
     pub(crate) on_behalf_of: Option<String>,
     pub(crate) conversation_id: Option<String>,
     pub(crate) correlation_id: Option<String>,
-    pub(crate) in_quiet_hours: InQuietHours,
+    pub(crate) claimant: Claimant,
 }
 
 impl Resolved {
@@ -133,7 +133,7 @@ impl Prepared {
             channel: self.call.channel.clone(),
             recipient: self.recipient.clone(),
             on_behalf_of: context.on_behalf_of,
-            in_quiet_hours: context.in_quiet_hours,
+            claimant: context.claimant,
             answer_key: self.answer_key,
             conversation_id: context.conversation_id,
             correlation_id: context.correlation_id,

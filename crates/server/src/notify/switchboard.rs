@@ -1,5 +1,7 @@
 //! The Switchboard: the only part that routes. It wraps a notify request into a route and passes it to the Messenger.
 
+use bellwire_store::SentFrom;
+
 use super::attempt::Attempt;
 use super::envelope::{DeliverAnswer, DeliverArguments, Failure, RouteEnvelope, RouteResponse, WireContext};
 use super::prepared::minted_context;
@@ -35,7 +37,7 @@ async fn route_elsewhere(
     attempt: Option<&Attempt>,
 ) -> Result<RouteResponse, Failure> {
     if let Some(attempt) = attempt {
-        attempt.start().await?;
+        attempt.start(SentFrom::Elsewhere).await?;
     }
     remote.call(route).await
 }

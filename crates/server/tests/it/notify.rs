@@ -10,6 +10,7 @@ mod peer;
 mod recipients;
 mod reference_bugs;
 mod scenarios;
+mod shared_store;
 mod three;
 
 use std::sync::Arc;

@@ -24,8 +24,8 @@ pub struct NotifyClaim {
     pub recipient: NotifyRecipient,
     /// The person the agent works for.
     pub on_behalf_of: Option<String>,
-    /// What happens to a `send` in the recipient's quiet hours.
-    pub in_quiet_hours: InQuietHours,
+    /// Which part of the path claims it.
+    pub claimant: Claimant,
     /// What limits replies and reactions to one inbound message; none for `send`.
     pub answer_key: Option<NotifyKey>,
     /// The conversation it comes from.
@@ -46,13 +46,23 @@ impl NotifyClaim {
     }
 }
 
-/// What happens to a `send` in the recipient's quiet hours.
+/// Which part of the path claims a request.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum InQuietHours {
-    /// The outbox sends it when they end.
-    Defer,
-    /// It is refused until they end. For callers whose answer cannot say that it is deferred.
-    Refuse,
+pub enum Claimant {
+    /// The tool. In the recipient's quiet hours the outbox takes over a `send`.
+    Tool,
+    /// The Messenger, for another process. In quiet hours a `send` is refused, because the answer cannot say that it is
+    /// deferred. If that process uses the same store, the Messenger takes its request over.
+    Messenger,
+}
+
+/// Where an attempt is made.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum SentFrom {
+    /// In this process.
+    Here,
+    /// By a Messenger elsewhere, which may use the same store.
+    Elsewhere,
 }
 
 /// Who gets a request.
@@ -229,6 +239,8 @@ pub(crate) struct NotifyRow {
     pub(crate) on_behalf_of: Option<String>,
     pub(crate) limit_key: Option<NotifyKey>,
     pub(crate) state: NotifyState,
+    /// Whether the started attempt is made elsewhere and nobody has taken it over.
+    pub(crate) is_passed_on: bool,
     pub(crate) fence: i64,
     pub(crate) lease_until: Option<Time>,
     pub(crate) answer: Option<NotifyAnswer>,

@@ -10,8 +10,8 @@ use bellwire_core::notify::{Intent, NotifyError, RequestContext};
 use bellwire_core::person::{ChannelName, MessageType, QuietChange, SettingsChange};
 use bellwire_core::{Event, Severity, Time};
 use bellwire_store::{
-    AttemptStart, Caller, ChannelUpdate, ChatKey, ChatMessage, ChatSender, Claim, ClientEventId, ConversationDetails,
-    ErrorKind, IdempotencyKey, InQuietHours, InboundText, InboxQuery, InboxState, IncomingEvent, NewReminder,
+    AttemptStart, Caller, ChannelUpdate, ChatKey, ChatMessage, ChatSender, Claim, Claimant, ClientEventId,
+    ConversationDetails, ErrorKind, IdempotencyKey, InboundText, InboxQuery, InboxState, IncomingEvent, NewReminder,
     NotificationContent, NotificationDraft, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyRecipient,
     Publish, RetentionCutoffs, SettingsRequest, Store, Token, UpdateAction, UpdateCommand, UpdateOutcome,
 };
@@ -146,7 +146,7 @@ fn request(user: &str) -> NotifyClaim {
         channel: ChannelName::parse("email").unwrap(),
         recipient: NotifyRecipient::Listed { limit_key: key },
         on_behalf_of: Some(user.into()),
-        in_quiet_hours: InQuietHours::Defer,
+        claimant: Claimant::Tool,
         answer_key: None,
         conversation_id: None,
         correlation_id: None,

@@ -28,13 +28,13 @@ struct Three {
 }
 
 /// Where a process runs, with a file for its token.
-fn remote(url: &str, token: &str) -> (RemoteConfig, tempfile::NamedTempFile) {
+pub(super) fn remote(url: &str, token: &str) -> (RemoteConfig, tempfile::NamedTempFile) {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), format!("{token}\n")).unwrap();
     (RemoteConfig { url: Some(url.to_owned()), token_file: Some(file.path().to_owned()) }, file)
 }
 
-async fn daemon_token(hub: &TestHub, origin: &str) -> String {
+pub(super) async fn daemon_token(hub: &TestHub, origin: &str) -> String {
     let (status, answer) = hub.post(&hub.admin, "/v1/tokens", json!({"scope": "daemon", "origin": origin})).await;
     assert_eq!(status, StatusCode::CREATED, "{answer}");
     answer["token"].as_str().unwrap().to_owned()
