@@ -249,6 +249,11 @@ fn each_harness_gets_its_answer_in_its_own_form() {
         let answer = agent.hook(input);
         let context = answer.pointer(place).and_then(Value::as_str).unwrap_or_default();
         assert!(context.starts_with(LINE) && context.contains("build-7"), "{host}: {answer}");
+        let mut next = input.clone();
+        for id in ["tool_use_id", "call"].iter().filter(|id| !input[**id].is_null()) {
+            next[*id] = json!("c2");
+        }
+        assert_eq!(agent.hook(&next), Value::Null, "{host}: nothing comes twice");
     }
     let agent = Agent::start("copilot");
     agent.background("s1", "build-7");
@@ -256,6 +261,32 @@ fn each_harness_gets_its_answer_in_its_own_form() {
     let output = agent.hub.run_with(&["hook", "copilot", "postToolUseFailure"], &input);
     assert_eq!(output.status.code(), Some(2), "so that Copilot reads its output");
     assert!(text(&output.stdout).starts_with(LINE), "{}", text(&output.stdout));
+}
+
+/// Claude Code and Cursor take at most 10 000 characters, Copilot 10 KB, and Codex 2 500 tokens.
+#[test]
+fn however_much_waits_an_answer_stays_below_the_smallest_cap() {
+    let agent = Agent::start("codex");
+    for number in 0..30 {
+        let payload = json!({ "task_id": format!("build-{number}"), "error_message": "é&<x> ".repeat(400) });
+        agent.emit("s1", "task.background.failed", &payload);
+    }
+    let input = json!({ "session_id": "s1", "hook_event_name": "PostToolUse", "turn_id": "1", "tool_name": "t" });
+    let told = agent.context(&input);
+    assert!(told.len() > 2_000 && told.len() < 10_000, "{} bytes: {told}", told.len());
+    assert!(told.trim_end().ends_with("</notifications>"), "it is whole: {told}");
+}
+
+#[test]
+fn a_line_for_the_user_is_shown_only_on_request() {
+    let agent = Agent::start("claude-code");
+    agent.background("s1", "build-7");
+    assert_eq!(agent.hook(&after_tool("s1", "toolu_1"))["systemMessage"], Value::Null);
+    let file = agent.hub.home.path().join(".config/bellwire/hosts/claude-code.toml");
+    let visible = std::fs::read_to_string(&file).expect("the host's file") + "visible = true\n";
+    std::fs::write(&file, visible).expect("it can be written");
+    agent.background("s1", "build-8");
+    assert_eq!(agent.hook(&after_tool("s1", "toolu_2"))["systemMessage"], "Bellwire: 1 notification");
 }
 
 /// Ten sessions at once, each with a hundred hooks in pairs, as after parallel tool calls.
