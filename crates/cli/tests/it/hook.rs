@@ -267,9 +267,11 @@ fn each_harness_gets_its_answer_in_its_own_form() {
 #[test]
 fn however_much_waits_an_answer_stays_below_the_smallest_cap() {
     let agent = Agent::start("codex");
-    for number in 0..30 {
-        let payload = json!({ "task_id": format!("build-{number}"), "error_message": "é&<x> ".repeat(400) });
-        agent.emit("s1", "task.background.failed", &payload);
+    agent.background("s1", "build-7");
+    for number in 0..8 {
+        let message = format!("{number} {}", "é&<x> ".repeat(300));
+        let said = agent.hub.run(&["say", "codex:s1", &message, "--user", "me"]);
+        assert!(said.status.success(), "{}", text(&said.stderr));
     }
     let input = json!({ "session_id": "s1", "hook_event_name": "PostToolUse", "turn_id": "1", "tool_name": "t" });
     let told = agent.context(&input);
