@@ -7,6 +7,7 @@
 mod call;
 mod claude_code;
 mod codex;
+mod codex_transcript;
 mod copilot;
 mod cursor;
 mod detect;
@@ -17,6 +18,7 @@ pub(crate) mod notes;
 mod opencode;
 pub(crate) mod processes;
 pub(crate) mod wakeable;
+pub(crate) mod woken;
 
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};

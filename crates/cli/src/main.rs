@@ -2,6 +2,7 @@
 
 mod args;
 mod authority;
+mod background;
 mod client;
 mod commands;
 mod data_dir;

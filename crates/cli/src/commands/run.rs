@@ -91,7 +91,7 @@ async fn wait(mut child: Child) -> Result<ExitStatus> {
         tokio::select! {
             ended = &mut ended => return Ok(ended??),
             is_kill = signal() => if is_kill? {
-                super::background::terminate(pid)?;
+                crate::background::terminate(pid)?;
             },
         }
     }

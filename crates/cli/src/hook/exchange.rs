@@ -50,9 +50,7 @@ impl<'a> Exchange<'a> {
         match call.moment {
             Moment::SessionStart { .. } | Moment::TurnStart { .. } => {
                 processes::register(host, &call.session);
-                if host == Host::ClaudeCode {
-                    wakeable::note(&conversation);
-                }
+                wakeable::note(host, &call.session, call.folder.as_deref());
             }
             Moment::SessionEnd => {
                 processes::unregister(host, &call.session);

@@ -108,7 +108,7 @@ pub(super) fn note_asked(host: Host) {
 /// Deletes the notes of sessions that were not used for a month.
 pub(super) fn forget_old_sessions() {
     let Some(state) = state_folder() else { return };
-    for (_, path) in entries(&state.join("sessions")) {
+    for (_, path) in ["sessions", "woken"].into_iter().flat_map(|name| entries(&state.join(name))) {
         let modified = fs::metadata(&path).and_then(|folder| folder.modified()).ok();
         let age = modified.and_then(|modified| SystemTime::now().duration_since(modified).ok());
         if age.is_some_and(|age| age > KEPT) {
@@ -143,7 +143,7 @@ fn pause_name(conversation: &str) -> String {
     format!("one-{}", file_name(conversation))
 }
 
-fn entries(folder: &Path) -> impl Iterator<Item = (String, PathBuf)> {
+fn entries(folder: &Path) -> impl Iterator<Item = (String, PathBuf)> + use<> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()))
 }

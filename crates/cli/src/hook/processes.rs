@@ -69,10 +69,27 @@ fn session_in(folder: &Path) -> FoundSession {
 }
 
 /// A process and when it started, because ids are used again.
-#[derive(Debug, PartialEq, Eq)]
-struct Process {
-    id: u32,
-    started: u64,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) id: u32,
+    pub(crate) started: u64,
+}
+
+impl Process {
+    /// The process with this id; `None` if there is none.
+    pub(crate) fn of(id: u32) -> Option<Self> {
+        Some(Self { id, started: start_time(id)? })
+    }
+
+    /// Whether it still runs, and the id is not another process's now.
+    pub(crate) fn is_running(&self) -> bool {
+        start_time(self.id) == Some(self.started)
+    }
+
+    /// The program that it runs, where the system says so.
+    pub(super) fn program(&self) -> Option<PathBuf> {
+        fs::read_link(format!("/proc/{}/exe", self.id)).ok().filter(|path| path.is_file())
+    }
 }
 
 fn folder_of(state: &Path, host: Host, process: &Process) -> PathBuf {
@@ -80,13 +97,13 @@ fn folder_of(state: &Path, host: Host, process: &Process) -> PathBuf {
 }
 
 /// The nearest process above this one that is not a shell. OpenCode names itself.
-fn harness() -> Option<Process> {
+pub(super) fn harness() -> Option<Process> {
     let named = std::env::var("OPENCODE_PID").ok().and_then(|id| id.parse().ok());
     let id = match named {
         Some(id) => id,
         None => nearest_other_than_shells(parent()?)?,
     };
-    Some(Process { id, started: start_time(id)? })
+    Process::of(id)
 }
 
 fn nearest_other_than_shells(mut id: u32) -> Option<u32> {
@@ -153,7 +170,9 @@ impl Status {
     fn parse(stat: &str) -> Option<Self> {
         let (name, rest) = (stat.find('(')? + 1, stat.rfind(')')?);
         let mut fields = stat[rest + 1..].split_whitespace();
-        let parent = fields.nth(1)?.parse().ok()?;
+        // A zombie has ended, and its parent has not read its exit status: containers often have no init process that does.
+        fields.next().filter(|state| !matches!(*state, "Z" | "X"))?;
+        let parent = fields.next()?.parse().ok()?;
         Some(Self { name: stat.get(name..rest)?.to_owned(), parent, started: fields.nth(17)?.parse().ok()? })
     }
 }
@@ -178,6 +197,7 @@ mod tests {
         let stat = "77 (a) b (c) S 12 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 1";
         let status = Status::parse(stat).expect("it is valid");
         assert_eq!((status.name.as_str(), status.parent, status.started), ("a) b (c", 12, 12345));
+        assert!(Status::parse(&stat.replace(" S ", " Z ")).is_none(), "a zombie has ended");
         assert!(start_time(std::process::id()).is_some());
     }
 }

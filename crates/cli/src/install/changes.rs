@@ -14,8 +14,8 @@ const COMPARED_MAX: usize = 2_000;
 
 /// A file and what it becomes.
 #[derive(Debug)]
-pub(super) struct FileChange {
-    pub(super) path: PathBuf,
+pub(crate) struct FileChange {
+    pub(crate) path: PathBuf,
     pub(super) before: Option<String>,
     /// `None`: the file is deleted.
     pub(super) after: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct FileChange {
 
 impl FileChange {
     /// Reads a file and computes what it becomes.
-    pub(super) fn of(path: PathBuf, edit: impl FnOnce(Option<&str>) -> Result<Option<String>>) -> Result<Self> {
+    pub(crate) fn of(path: PathBuf, edit: impl FnOnce(Option<&str>) -> Result<Option<String>>) -> Result<Self> {
         let before = match fs::read_to_string(&path) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -35,13 +35,13 @@ impl FileChange {
         Ok(Self { path, before, after, keeps_former: false })
     }
 
-    pub(super) fn is_change(&self) -> bool {
+    pub(crate) fn is_change(&self) -> bool {
         self.before != self.after
     }
 
     /// Writes the file, and keeps the former one if that is wanted. The file is replaced at once, so that a harness that reads it
     /// meanwhile sees one or the other. A link stays a link.
-    pub(super) fn apply(&self) -> Result<()> {
+    pub(crate) fn apply(&self) -> Result<()> {
         let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
         let cannot = || format!("cannot write {}", path.display());
         if self.keeps_former && self.before.is_some() {
@@ -65,7 +65,7 @@ impl FileChange {
     }
 
     /// The change as a unified difference.
-    pub(super) fn difference(&self) -> String {
+    pub(crate) fn difference(&self) -> String {
         let name = |text: &Option<String>| match text {
             Some(_) => self.path.display().to_string(),
             None => "/dev/null".to_owned(),

@@ -110,6 +110,12 @@ pub(crate) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/agents.md", "bellwire start", AGENTS),
     ("docs/agents.md", "bellwire conversations", AGENTS),
     ("docs/agents.md", "Notifications from Bellwire", AGENTS),
+    ("docs/agents.md", "bellwire install claude-code --wake", AGENTS),
+    (
+        "docs/agents.md",
+        "bellwire install gemini --wake-command",
+        "needs tmux; crates/cli/tests/it/wake.rs runs other commands",
+    ),
     ("docs/block.md", "<notifications id=", "a picture; the timelines of the core render such blocks"),
     (
         "docs/library.md",

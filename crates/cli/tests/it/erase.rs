@@ -46,7 +46,7 @@ fn a_person_erases_themselves_and_nobody_else() {
 
 /// A terminal on which these lines are typed.
 #[cfg(target_os = "linux")]
-fn terminal(typed: &str) -> (std::fs::File, std::fs::File) {
+pub(crate) fn terminal(typed: &str) -> (std::fs::File, std::fs::File) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&keyboard).expect("it is ours");
