@@ -7,7 +7,8 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { HARNESSES, environmentOf, open, run } from './harnesses.mjs'
-import { BELLWIRE, LINE, bellwire, contents, diagnosis, giveTime, inHome, until } from './hub.mjs'
+import { BELLWIRE, LINE, bellwire, contents, diagnosis, giveTime, inHome } from './home.mjs'
+import { until } from './hub.mjs'
 import { MORE } from './more.mjs'
 
 /** An idle session is woken, by `bellwire wake` or the harness's plugin, and the hook brings the text. */

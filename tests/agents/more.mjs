@@ -4,7 +4,8 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { HARNESSES, open, run } from './harnesses.mjs'
-import { LINE, connect, until } from './hub.mjs'
+import { LINE, connect } from './home.mjs'
+import { until } from './hub.mjs'
 
 const textOf = turn => turn.map(([, text]) => text).join('\n')
 

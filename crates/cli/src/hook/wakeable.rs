@@ -33,7 +33,7 @@ impl Wakeable {
             Some(host).filter(|host| *host == of)?;
             std::env::var(name).ok().filter(|value| !value.is_empty())
         };
-        let process = processes::harness();
+        let process = processes::harness(host);
         let program = process.as_ref().filter(|_| host == Host::Codex).and_then(Process::program);
         Self {
             host,

@@ -5,8 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::erase::terminal;
-use crate::program::{command, finish, shown, text};
+use crate::program::{command, finish, shown, terminal, text};
 
 /// Reads a unit as systemd does, as far as this test needs it.
 const SYSTEMCTL: &str = r#"#!/bin/bash
