@@ -1300,7 +1300,10 @@ export interface components {
         };
         /** @description An event to publish. */
         NewEvent: {
-            /** @description The client's own id of the event. A repeat with the same content gets the first answer; with other content, 409. */
+            /**
+             * @description The client's own id of the event. A repeat with the same content gets the first answer; with other content, 409.
+             *     `stream` is no id, because `GET /v1/events/stream` is another call.
+             */
             id?: string | null;
             /** @description The type: two to six lower-case parts joined by dots. `user.message` is reserved for the person. */
             type: string;
@@ -2300,6 +2303,10 @@ export interface components {
              * @description The notification; null for a code that confirms an address.
              */
             notification_id: string | null;
+            /** @description The origin of the notification; null for a code, and if the notification was deleted. */
+            origin: string | null;
+            /** @description The title of the notification, or the beginning of its message; null where `origin` is. */
+            title: string | null;
             /** @description The recipient. */
             user_id: string;
             /** @description The name of the channel. */
@@ -3438,7 +3445,7 @@ export interface components {
             user_id: string;
             /**
              * Format: date-time
-             * @description When it expires. Seven days without a request end it earlier.
+             * @description When it expires. Seven days without a request or an open stream end it earlier.
              */
             expires_at: string;
         };
@@ -3474,7 +3481,7 @@ export interface components {
             used_at: string;
             /**
              * Format: date-time
-             * @description When it expires. Seven days without a request end it earlier.
+             * @description When it expires. Seven days without a request or an open stream end it earlier.
              */
             expires_at: string;
             /** @description Whether it is the session of this request. */
