@@ -47,6 +47,7 @@ pub(crate) enum Story {
     People,
     /// With a stand-in for Telegram.
     Telegram,
+    Ingest,
 }
 
 use Check::{By, Configuration, PartOf, Play};
@@ -73,6 +74,10 @@ pub(crate) const CHECKED: &[(&str, &str, &[&str], Check)] = &[
     ("docs/configuration.md", "Email", &["toml"], Configuration),
     ("docs/events.md", "Examples", &["json"], By("walkthrough::every_example_event_is_published_and_shown")),
     ("docs/hub.md", "Why was the agent told?", &["sh", "text"], Play(Story::Walkthrough)),
+    ("docs/ingest.md", "Webhooks from other systems", &["toml"], Configuration),
+    ("docs/ingest.md", "Trying it out", &["json", "toml", "sh", "text"], Play(Story::Ingest)),
+    ("docs/ingest.md", "Alertmanager", &["toml"], Configuration),
+    ("docs/ingest.md", "Any JSON", &["toml"], Configuration),
     ("docs/library.md", "A timeline", &["text"], By("tidy::the_guide_shows_what_the_first_timeline_prints")),
     ("docs/subscribers.md", "Writing a subscriber", &["toml", "sh", "text"], Play(Story::Subscribers)),
     ("docs/subscribers.md", "The template", &["jinja"], Play(Story::Subscribers)),
@@ -111,6 +116,7 @@ pub(crate) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/agents.md", "bellwire conversations", AGENTS),
     ("docs/agents.md", "Notifications from Bellwire", AGENTS),
     ("docs/block.md", "<notifications id=", "a picture; the timelines of the core render such blocks"),
+    ("docs/ingest.md", "receivers:", "a file of Alertmanager"),
     (
         "docs/library.md",
         "use bellwire_core::",
