@@ -4,6 +4,7 @@ mod changes;
 mod codex_trust;
 mod edit;
 mod exclusion;
+mod json_node;
 mod json_text;
 mod places;
 
