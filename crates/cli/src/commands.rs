@@ -36,3 +36,4 @@ pub(crate) mod token;
 pub(crate) mod trace;
 pub(crate) mod wake;
 mod when;
+pub(crate) mod wrap;

@@ -1,5 +1,5 @@
 mod last_lines;
-mod target;
+pub(crate) mod target;
 
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Instant;
@@ -115,7 +115,7 @@ async fn signal() -> Result<bool> {
 }
 
 /// The code with which a shell would report this end.
-fn exit_code(status: ExitStatus) -> i32 {
+pub(crate) fn exit_code(status: ExitStatus) -> i32 {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return 128 + signal;

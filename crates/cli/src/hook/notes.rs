@@ -24,19 +24,19 @@ pub(crate) struct Notes {
 }
 
 /// A call whose answer has not been written yet.
-pub(super) struct PendingCall {
+pub(crate) struct PendingCall {
     path: PathBuf,
 }
 
 /// An earlier call whose answer may not have reached the model.
-pub(super) struct LeftOver {
-    pub(super) call_id: String,
+pub(crate) struct LeftOver {
+    pub(crate) call_id: String,
     path: PathBuf,
 }
 
 impl Notes {
     /// The notes of an agent; `None` if there is no folder for them.
-    pub(super) fn of(conversation: &str, agent: &str) -> Option<Self> {
+    pub(crate) fn of(conversation: &str, agent: &str) -> Option<Self> {
         Self::below(&state_folder()?, conversation, agent)
     }
 
@@ -47,7 +47,7 @@ impl Notes {
     }
 
     /// Notes a call before the hub is asked; `None` if another hook has the same call.
-    pub(super) fn begin(&self, call_id: &str) -> Option<PendingCall> {
+    pub(crate) fn begin(&self, call_id: &str) -> Option<PendingCall> {
         let path = self.folder.join(format!("call-{}", file_name(call_id)));
         let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&path).ok()?;
         file.write_all(call_id.as_bytes()).ok()?;
@@ -55,7 +55,7 @@ impl Notes {
     }
 
     /// The calls of hooks that were killed before they had written their answer.
-    pub(super) fn left_over(&self) -> Vec<LeftOver> {
+    pub(crate) fn left_over(&self) -> Vec<LeftOver> {
         let old = |path: &Path| {
             let modified = fs::metadata(path).and_then(|file| file.modified()).ok()?;
             SystemTime::now().duration_since(modified).ok().filter(|age| *age > LEFT_OVER_AFTER)
@@ -69,11 +69,11 @@ impl Notes {
     }
 
     /// Whether the model was told its boundary.
-    pub(super) fn is_introduced(&self) -> bool {
+    pub(crate) fn is_introduced(&self) -> bool {
         self.folder.join("introduced").exists()
     }
 
-    pub(super) fn set_introduced(&self, introduced: bool) {
+    pub(crate) fn set_introduced(&self, introduced: bool) {
         let path = self.folder.join("introduced");
         // Not being able to note it means that the model is told once more.
         let _ = if introduced { fs::write(path, "") } else { fs::remove_file(path) };
@@ -82,14 +82,14 @@ impl Notes {
 
 impl PendingCall {
     /// The answer has reached the harness, or nothing was asked.
-    pub(super) fn done(self) {
+    pub(crate) fn done(self) {
         let _ = fs::remove_file(self.path);
     }
 }
 
 impl LeftOver {
     /// The hub has been told.
-    pub(super) fn done(self) {
+    pub(crate) fn done(self) {
         let _ = fs::remove_file(self.path);
     }
 }
