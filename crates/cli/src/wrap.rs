@@ -40,12 +40,15 @@ const NAME_MAX: usize = 100;
 pub(crate) fn run(server: Server, search: Search, silence_max: Duration) -> Result<i32> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot start")?;
-    runtime.block_on(async {
+    let code = runtime.block_on(async {
         let proxy = Arc::new(Proxy { news: News::start(search), server: server.name(), silence_max });
         match &server {
             Server::Command(command) => process::run(command, &proxy).await,
         }
-    })
+    });
+    // A thread may still read standard input: it is not waited for.
+    runtime.shutdown_background();
+    code
 }
 
 impl Server {

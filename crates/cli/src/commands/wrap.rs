@@ -68,6 +68,5 @@ pub(crate) fn run(arguments: &WrapArgs) -> Result<bool> {
         timeout: arguments.hub_timeout.map(Duration::from_millis),
     };
     let server = Server::Command(arguments.command.clone());
-    // Not by returning: a thread may still read standard input.
     std::process::exit(crate::wrap::run(server, search, Duration::from_secs(arguments.timeout))?)
 }

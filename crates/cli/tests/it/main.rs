@@ -37,3 +37,5 @@ mod templates;
 mod tidy;
 mod tokens;
 mod walkthrough;
+#[cfg(target_os = "linux")]
+mod wrap;
