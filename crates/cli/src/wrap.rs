@@ -6,8 +6,10 @@
 
 mod calls;
 mod client_output;
+mod ending;
 mod hub;
 mod lines;
+mod listen;
 mod message;
 mod news;
 mod process;
@@ -15,9 +17,13 @@ mod process;
 mod properties;
 mod proxy;
 mod recipient;
+mod remote;
 mod report;
 mod splice;
+mod sse;
+mod upstream;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,11 +32,16 @@ use anyhow::{Context as _, Result};
 use news::News;
 use proxy::Proxy;
 pub(crate) use recipient::Search;
+pub(crate) use remote::Remote;
 
 /// The server that is wrapped, and how its client reaches it.
 pub(crate) enum Server {
     /// A command that speaks MCP on its standard input and output.
     Command(Vec<String>),
+    /// A server at a URL, for a client on standard input and output.
+    Remote(Remote),
+    /// A server at a URL, for clients that use a local address in its place.
+    Behind(SocketAddr, Remote),
 }
 
 /// In characters.
@@ -42,8 +53,10 @@ pub(crate) fn run(server: Server, search: Search, silence_max: Duration) -> Resu
     let runtime = runtime.context("cannot start")?;
     let code = runtime.block_on(async {
         let proxy = Arc::new(Proxy { news: News::start(search), server: server.name(), silence_max });
-        match &server {
-            Server::Command(command) => process::run(command, &proxy).await,
+        match server {
+            Server::Command(command) => process::run(&command, &proxy).await,
+            Server::Remote(remote) => upstream::run(remote, &proxy).await,
+            Server::Behind(address, remote) => listen::run(remote, address, &proxy).await,
         }
     });
     // A thread may still read standard input: it is not waited for.
@@ -55,6 +68,7 @@ impl Server {
     fn name(&self) -> String {
         match self {
             Self::Command(command) => command.join(" ").chars().take(NAME_MAX).collect(),
+            Self::Remote(remote) | Self::Behind(_, remote) => remote.shown(),
         }
     }
 }

@@ -64,17 +64,20 @@ pub(super) struct Abandoned {
 
 impl Calls {
     /// Reads a text of the client; returns the tool calls that it cancels.
-    pub(super) fn from_client(&self, text: &str, now: Instant) -> Vec<EndedCall> {
+    pub(super) fn client_said(&self, text: &str, now: Instant) -> Vec<EndedCall> {
         let mut state = self.state();
-        messages(text).into_iter().filter_map(|message| state.from_client(message, now)).collect()
+        messages(text).into_iter().filter_map(|message| state.client_said(message, now)).collect()
     }
 
     /// Reads a text of the server; returns the tool calls that it answers.
-    pub(super) fn from_server(&self, text: &str, now: Instant) -> Vec<EndedCall> {
+    pub(super) fn server_said(&self, text: &str, now: Instant) -> Vec<EndedCall> {
         let mut state = self.state();
-        let ended = |message: &str| state.from_server(message, now).map(|call| (offset(text, message), call));
+        let ended = |message: &str| state.server_said(message, now).map(|call| (offset(text, message), call));
         let ended: Vec<(usize, EndedCall)> = messages(text).into_iter().filter_map(ended).collect();
-        ended.into_iter().map(|(by, call)| EndedCall { place: call.place.map(|place| place.moved(by)), ..call }).collect()
+        ended
+            .into_iter()
+            .map(|(by, call)| EndedCall { place: call.place.map(|place| place.moved(by)), ..call })
+            .collect()
     }
 
     /// The tool calls that nothing was heard of for so long. Each is returned once; its answer may still come.
@@ -91,12 +94,19 @@ impl Calls {
         each.collect()
     }
 
-    /// The server will answer nothing more.
-    pub(super) fn abandon(&self, why: &str, now: Instant) -> Vec<Abandoned> {
+    /// Whether one of these requests, in the form of [`id_key`], has no answer yet.
+    pub(super) fn is_any_open(&self, ids: &[String]) -> bool {
+        let state = self.state();
+        ids.iter().any(|id| state.pending.contains_key(id))
+    }
+
+    /// The server will not answer these requests, or none any more.
+    pub(super) fn abandon(&self, ids: Option<&[String]>, why: &str, now: Instant) -> Vec<Abandoned> {
         let mut state = self.state();
         let client = state.client.clone();
-        let all: Vec<Pending> = state.pending.drain().map(|(_, pending)| pending).collect();
-        let each = all.into_iter().map(|pending| {
+        let is_meant = |id: &String| ids.is_none_or(|ids| ids.contains(id));
+        let all: Vec<(String, Pending)> = state.pending.extract_if(|id, _| is_meant(id)).collect();
+        let each = all.into_iter().map(|(_, pending)| pending).map(|pending| {
             let took = now - pending.begun;
             let call = pending.call.filter(|call| !call.is_reported);
             let call = call.map(|call| call.ended(Outcome::Failure, Some(why.to_owned()), took, client.clone()));
@@ -116,7 +126,7 @@ impl Calls {
 }
 
 impl State {
-    fn from_client(&mut self, message: &str, now: Instant) -> Option<EndedCall> {
+    fn client_said(&mut self, message: &str, now: Instant) -> Option<EndedCall> {
         let [id, method, params] = fields(message, ["id", "method", "params"])?;
         let method = string(method)?;
         let Some(id) = id else { return self.notified(&method, params?, now) };
@@ -141,7 +151,7 @@ impl State {
         Some(call.ended(Outcome::Timeout, Some(error), now - pending.begun, self.client.clone()))
     }
 
-    fn from_server(&mut self, message: &str, now: Instant) -> Option<EndedCall> {
+    fn server_said(&mut self, message: &str, now: Instant) -> Option<EndedCall> {
         let [id, method, result, error, params] = fields(message, ["id", "method", "result", "error", "params"])?;
         if let Some(method) = string(method) {
             if method == "notifications/progress" {

@@ -52,7 +52,7 @@ impl ClientOutput {
     /// A message of the server, with its newline.
     pub(super) async fn message(&self, bytes: Vec<u8>, proxy: &Arc<Proxy>, calls: &Calls) {
         let (received, length) = (Instant::now(), bytes.len());
-        let ended = proxy.from_server(calls, &bytes);
+        let ended = proxy.server_said(calls, &bytes);
         if ended.is_empty() {
             return self.push(Content::Bytes(bytes), length).await;
         }
@@ -75,6 +75,12 @@ impl ClientOutput {
     pub(super) async fn own_line(&self, line: Vec<u8>) {
         let length = line.len();
         self.push(Content::OwnLine(line), length).await;
+    }
+
+    /// Completes when everything was written that was sent before.
+    pub(super) async fn drained(&self) {
+        // Fails only if the semaphore is closed, which it never is.
+        let _ = self.room.acquire_many(u32::try_from(WAITING_MAX).unwrap_or(u32::MAX)).await;
     }
 
     async fn push(&self, content: Content, length: usize) {

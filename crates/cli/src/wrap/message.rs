@@ -44,6 +44,15 @@ pub(super) fn id_key(id: &str) -> Option<String> {
     matches!(value, Value::String(_) | Value::Number(_)).then(|| value.to_string())
 }
 
+/// The ids of the requests in a text, in the form of [`id_key`].
+pub(super) fn request_ids(text: &str) -> Vec<String> {
+    let id = |message: &str| {
+        let [id, method] = fields(message, ["id", "method"])?;
+        method.and(id).and_then(id_key)
+    };
+    messages(text).into_iter().filter_map(id).collect()
+}
+
 /// Where `inner` begins in `outer`, of which it is a part.
 pub(super) fn offset(outer: &str, inner: &str) -> usize {
     inner.as_ptr() as usize - outer.as_ptr() as usize

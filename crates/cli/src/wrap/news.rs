@@ -168,7 +168,11 @@ impl News {
     }
 
     /// The paragraph that explains the block, if the model may not know it. A block without it is better than none.
-    async fn introduction(self: &Arc<Self>, recipient: &Recipient, notes: Option<Notes>) -> (String, Option<Introduced>) {
+    async fn introduction(
+        self: &Arc<Self>,
+        recipient: &Recipient,
+        notes: Option<Notes>,
+    ) -> (String, Option<Introduced>) {
         // The notes of a harness's session last as long as its context; elsewhere that is not known.
         let introduced = match notes.filter(|_| recipient.host.is_some()) {
             Some(notes) if notes.is_introduced() => return (String::new(), None),

@@ -1,7 +1,5 @@
 //! A wrapped server that is a command: it speaks MCP on its standard input and output.
 
-mod ending;
-
 use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
@@ -14,11 +12,11 @@ use tokio::task::JoinHandle;
 
 use super::calls::Calls;
 use super::client_output::ClientOutput;
+use super::ending::{Ending, ServerGroup, Signal, Signals};
 use super::lines::{Lines, Piece};
 use super::proxy::Proxy;
 use crate::commands::run::exit_code;
 use crate::output::printable;
-use ending::{Ending, ServerGroup, Signal, Signals};
 
 /// In bytes.
 const BUFFER: usize = 64 * 1024;
@@ -47,7 +45,7 @@ pub(super) async fn run(command: &[String], proxy: &Arc<Proxy>) -> Result<i32> {
         tasks.server.stop();
     }
     let why = format!("the MCP server '{}' ended ({status}) before it answered", printable(&proxy.server));
-    for line in proxy.abandon(&calls, &why) {
+    for line in proxy.abandon(&calls, None, &why) {
         output.own_line(line).await;
     }
     drop(output);
@@ -99,7 +97,7 @@ async fn pass_input(mut stdin: ChildStdin, proxy: Arc<Proxy>, calls: Arc<Calls>)
     let mut lines = Lines::new(BufReader::with_capacity(BUFFER, tokio::io::stdin()));
     while let Some(piece) = lines.next().await? {
         if let Piece::Line(line) = &piece {
-            proxy.from_client(&calls, line);
+            proxy.client_said(&calls, line);
         }
         stdin.write_all(piece.bytes()).await?;
         stdin.flush().await?;
@@ -108,7 +106,12 @@ async fn pass_input(mut stdin: ChildStdin, proxy: Arc<Proxy>, calls: Arc<Calls>)
 }
 
 /// Passes what the server says to the client.
-async fn pass_output(stdout: ChildStdout, output: ClientOutput, proxy: Arc<Proxy>, calls: Arc<Calls>) -> io::Result<()> {
+async fn pass_output(
+    stdout: ChildStdout,
+    output: ClientOutput,
+    proxy: Arc<Proxy>,
+    calls: Arc<Calls>,
+) -> io::Result<()> {
     let mut lines = Lines::new(BufReader::with_capacity(BUFFER, stdout));
     while let Some(piece) = lines.next().await? {
         match piece {

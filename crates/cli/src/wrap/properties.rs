@@ -17,9 +17,11 @@ fn spaces() -> impl Strategy<Value = &'static str> {
 
 /// A key or a string as it may be written, also with escapes where none is needed, and with a lone surrogate.
 fn string() -> impl Strategy<Value = String> {
-    let known = ["content", "c\\u006fntent", "id", "result", "method", "isError", "structuredContent", "text", "]", "\\\"]}"];
+    let known =
+        ["content", "c\\u006fntent", "id", "result", "method", "isError", "structuredContent", "text", "]", "\\\"]}"];
     let known = prop::sample::select(known.map(str::to_owned).to_vec());
-    let written = prop_oneof![known, "[a-zé😀 ]{0,6}", Just("\\ud83d\\ude00\\/".to_owned()), Just("\\u0000".to_owned())];
+    let written =
+        prop_oneof![known, "[a-zé😀 ]{0,6}", Just("\\ud83d\\ude00\\/".to_owned()), Just("\\u0000".to_owned())];
     written.prop_map(|text| format!("\"{text}\""))
 }
 
@@ -31,10 +33,12 @@ fn scalar() -> impl Strategy<Value = String> {
 /// A JSON text with any spacing, duplicate keys and nesting.
 fn json() -> impl Strategy<Value = String> {
     scalar().prop_recursive(4, 24, 4, |inner| {
-        let array = (prop::collection::vec((spaces(), inner.clone(), spaces()), 0..4), spaces()).prop_map(|(all, rest)| {
-            let all: Vec<String> = all.into_iter().map(|(before, value, after)| format!("{before}{value}{after}")).collect();
-            format!("[{}{rest}]", all.join(","))
-        });
+        let array =
+            (prop::collection::vec((spaces(), inner.clone(), spaces()), 0..4), spaces()).prop_map(|(all, rest)| {
+                let all: Vec<String> =
+                    all.into_iter().map(|(before, value, after)| format!("{before}{value}{after}")).collect();
+                format!("[{}{rest}]", all.join(","))
+            });
         prop_oneof![array, object(inner, Vec::new())]
     })
 }
@@ -95,9 +99,9 @@ fn client_text(id: usize) -> String {
 fn with_news(text: &str) -> (Vec<u8>, usize) {
     let calls = Calls::default();
     for id in 0..2 {
-        calls.from_client(&client_text(id), Instant::now());
+        calls.client_said(&client_text(id), Instant::now());
     }
-    let places: Vec<_> = calls.from_server(text, Instant::now()).into_iter().filter_map(|call| call.place).collect();
+    let places: Vec<_> = calls.server_said(text, Instant::now()).into_iter().filter_map(|call| call.place).collect();
     let insertions: Vec<_> = places.iter().map(|place| (place.end, place.insertion(NEWS))).collect();
     let mut bytes = text.as_bytes().to_vec();
     insert(&mut bytes, &insertions);
@@ -143,7 +147,7 @@ proptest! {
     #[test]
     fn what_a_client_says_is_never_touched_and_never_panics(text in prop_oneof![json(), "\\PC{0,40}"]) {
         let calls = Calls::default();
-        calls.from_client(&text, Instant::now());
-        calls.from_server(&text, Instant::now());
+        calls.client_said(&text, Instant::now());
+        calls.server_said(&text, Instant::now());
     }
 }

@@ -27,16 +27,16 @@ pub(super) struct Insertions {
 
 impl Proxy {
     /// Watches a message of the client, which passes unchanged.
-    pub(super) fn from_client(&self, calls: &Calls, bytes: &[u8]) {
+    pub(super) fn client_said(&self, calls: &Calls, bytes: &[u8]) {
         let Ok(text) = std::str::from_utf8(bytes) else { return };
-        calls.from_client(text, Instant::now()).into_iter().for_each(|ended| self.news.report(ended));
+        calls.client_said(text, Instant::now()).into_iter().for_each(|ended| self.news.report(ended));
     }
 
     /// The tool calls that a message of the server answers, and to which something can be added.
-    pub(super) fn from_server(&self, calls: &Calls, bytes: &[u8]) -> Vec<(Place, EndedCall)> {
+    pub(super) fn server_said(&self, calls: &Calls, bytes: &[u8]) -> Vec<(Place, EndedCall)> {
         let Ok(text) = std::str::from_utf8(bytes) else { return Vec::new() };
         let mut open = Vec::new();
-        for ended in calls.from_server(text, Instant::now()) {
+        for ended in calls.server_said(text, Instant::now()) {
             match ended.place {
                 Some(place) => open.push((place, ended)),
                 None => self.news.report(ended),
@@ -57,13 +57,14 @@ impl Proxy {
         found
     }
 
-    /// The error responses for requests that will not be answered, each on a line; their tool calls are reported.
-    pub(super) fn abandon(&self, calls: &Calls, why: &str) -> Vec<Vec<u8>> {
+    /// The error responses for requests that will not be answered, each on a line; their tool calls are reported. `ids` are
+    /// those of some requests; without them, all are meant.
+    pub(super) fn abandon(&self, calls: &Calls, ids: Option<&[String]>, why: &str) -> Vec<Vec<u8>> {
         let error = |id: &str| {
             let message = serde_json::Value::from(why);
             format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-32000,\"message\":{message}}}}}\n")
         };
-        let each = calls.abandon(why, Instant::now()).into_iter().map(|abandoned| {
+        let each = calls.abandon(ids, why, Instant::now()).into_iter().map(|abandoned| {
             abandoned.call.into_iter().for_each(|call| self.news.report(call));
             error(&abandoned.id).into_bytes()
         });

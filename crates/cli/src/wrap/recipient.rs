@@ -150,7 +150,9 @@ fn only_one(list: &Value, here: &Path) -> Result<(String, Option<String>)> {
     let mut found = in_folder(all, here);
     match found.len() {
         1 => Ok(found.remove(0)),
-        0 => bail!("no agent works in {} or a folder above it; name a conversation with --conversation", here.display()),
+        0 => {
+            bail!("no agent works in {} or a folder above it; name a conversation with --conversation", here.display())
+        }
         count => bail!("{count} agents work in {} or above it; name one with --conversation", here.display()),
     }
 }

@@ -1,8 +1,8 @@
 //! Reports how tools ended where no result can carry an answer: in the background, several at once.
 
+use std::sync::Arc;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Arc;
 
 use anyhow::Result;
 use reqwest::Method;

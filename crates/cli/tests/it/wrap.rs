@@ -3,6 +3,7 @@
 mod attacks;
 mod endings;
 mod news;
+mod remote;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;

@@ -64,7 +64,8 @@ impl Bridge {
     /// Forwards a request whose answer depends on the token to the hub's own MCP server.
     async fn forward(&self, method: &str, meta: &RequestMetaObject) -> Result<Value, ErrorData> {
         // A conversation that is only guessed must not be made for a client that connects.
-        let session = self.defaults.host.map_or(Conversation::Unknown, |host| harness_session::known(host, thread(meta)));
+        let session =
+            self.defaults.host.map_or(Conversation::Unknown, |host| harness_session::known(host, thread(meta)));
         let context =
             self.context(meta, &session).into_iter().map(|(field, value)| (format!("bellwire/{field}"), value));
         let answer = self.client.mcp(method, context.collect()).await;

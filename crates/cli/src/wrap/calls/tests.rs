@@ -8,13 +8,13 @@ const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"n
 fn after(sent: &[&str]) -> Calls {
     let calls = Calls::default();
     for text in sent {
-        assert_eq!(calls.from_client(text, Instant::now()), []);
+        assert_eq!(calls.client_said(text, Instant::now()), []);
     }
     calls
 }
 
 fn answered(calls: &Calls, text: &str) -> Vec<EndedCall> {
-    calls.from_server(text, Instant::now())
+    calls.server_said(text, Instant::now())
 }
 
 /// The text with a block at each place.
@@ -32,14 +32,17 @@ fn a_result_gets_a_block_at_the_end_of_its_content_and_nothing_else_changes() {
     let texts = [
         (r#"{"result":{"content":[]},"id":1}"#.to_owned(), format!(r#"{{"result":{{"content":[{block}]}},"id":1}}"#)),
         (
-            r#" { "id" : 1.0e0, "id": 1 ,"result" :{"content":[{"content":[]} , {} ] ,"isError":true,"x":1.50} } "#.to_owned(),
+            r#" { "id" : 1.0e0, "id": 1 ,"result" :{"content":[{"content":[]} , {} ] ,"isError":true,"x":1.50} } "#
+                .to_owned(),
             format!(
                 r#" {{ "id" : 1.0e0, "id": 1 ,"result" :{{"content":[{{"content":[]}} , {{}} ,{block}] ,"isError":true,"x":1.50}} }} "#
             ),
         ),
         (
             r#"{"id":1,"result":{"content":[1],"structuredContent":{"content":[]},"\u0063ontent":[ ]}}"#.to_owned(),
-            format!(r#"{{"id":1,"result":{{"content":[1],"structuredContent":{{"content":[]}},"\u0063ontent":[ {block}]}}}}"#),
+            format!(
+                r#"{{"id":1,"result":{{"content":[1],"structuredContent":{{"content":[]}},"\u0063ontent":[ {block}]}}}}"#
+            ),
         ),
     ];
     for (text, expected) in texts {
@@ -54,7 +57,10 @@ fn every_result_of_a_batch_gets_its_own_block() {
     let text = r#"[{"id":"b","result":{"content":[]}},{"method":"notifications/x"},{"id":1,"result":{"content":[0]}}]"#;
     let ended = answered(&calls, text);
     let whole: Value = serde_json::from_str(&with_blocks(text, &ended)).expect("JSON");
-    assert_eq!((&whole[0]["result"]["content"][0]["text"], &whole[2]["result"]["content"][1]["text"]), (&json!("news"), &json!("news")));
+    assert_eq!(
+        (&whole[0]["result"]["content"][0]["text"], &whole[2]["result"]["content"][1]["text"]),
+        (&json!("news"), &json!("news"))
+    );
 }
 
 #[test]
@@ -85,7 +91,8 @@ fn outcomes_are_reported_with_the_name_the_arguments_and_the_error() {
     let success = one(r#"{"id":1,"result":{"content":[]}}"#);
     assert_eq!((success.tool.name.as_str(), success.tool.outcome), ("grep", Outcome::Success));
     assert_eq!(success.tool.arguments, Some(json!({ "q": "x" })));
-    let failed = one(r#"{"id":1,"result":{"isError":true,"content":[{"type":"image"},{"type":"text","text":"no \u0066ile"}]}}"#);
+    let failed =
+        one(r#"{"id":1,"result":{"isError":true,"content":[{"type":"image"},{"type":"text","text":"no \u0066ile"}]}}"#);
     assert_eq!((failed.tool.outcome, failed.tool.error.as_deref()), (Outcome::Failure, Some("no file")));
     assert!(failed.place.is_some());
     let refused = one(r#"{"id":1,"error":{"code":-32602,"message":"unknown tool"}}"#);
@@ -97,7 +104,8 @@ fn outcomes_are_reported_with_the_name_the_arguments_and_the_error() {
 
 #[test]
 fn a_client_that_shows_only_structured_content_is_given_nothing_beside_it() {
-    let initialize = |name: &str| format!(r#"{{"id":0,"method":"initialize","params":{{"clientInfo":{{"name":"{name}"}}}}}}"#);
+    let initialize =
+        |name: &str| format!(r#"{{"id":0,"method":"initialize","params":{{"clientInfo":{{"name":"{name}"}}}}}}"#);
     let place = |client: &str, text: &str| answered(&after(&[&initialize(client), CALL]), text).remove(0).place;
     let both = r#"{"id":1,"result":{"content":[],"structuredContent":{}}}"#;
     assert_eq!(place("codex-mcp-client", both), None);
@@ -115,7 +123,7 @@ fn a_client_that_shows_only_structured_content_is_given_nothing_beside_it() {
 fn a_cancelled_call_is_a_timeout_and_its_late_answer_is_nothing() {
     let calls = after(&[CALL]);
     let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":1,"reason":"Request timed out"}}"#;
-    let ended = calls.from_client(cancel, Instant::now());
+    let ended = calls.client_said(cancel, Instant::now());
     assert_eq!(ended[0].tool.outcome, Outcome::Timeout);
     assert_eq!(ended[0].tool.error.as_deref(), Some("the client cancelled the call: Request timed out"));
     assert_eq!(answered(&calls, r#"{"id":1,"result":{"content":[]}}"#), []);
@@ -127,10 +135,13 @@ fn silence_is_a_timeout_once_and_progress_is_not_silence() {
     let (calls, limit) = (after(&[&with_token]), Duration::from_secs(60));
     let begun = Instant::now();
     let progress = r#"{"method":"notifications/progress","params":{"progressToken":"p","progress":1}}"#;
-    calls.from_server(progress, begun + Duration::from_secs(50));
+    calls.server_said(progress, begun + Duration::from_secs(50));
     assert_eq!(calls.overdue(limit, begun + Duration::from_secs(70)), []);
     let late = calls.overdue(limit, begun + Duration::from_secs(120));
-    assert_eq!((late[0].tool.outcome, late[0].tool.error.as_deref()), (Outcome::Timeout, Some("no answer within 60 s")));
+    assert_eq!(
+        (late[0].tool.outcome, late[0].tool.error.as_deref()),
+        (Outcome::Timeout, Some("no answer within 60 s"))
+    );
     assert_eq!(calls.overdue(limit, begun + Duration::from_secs(180)), []);
     let ended = answered(&calls, r#"{"id":1,"result":{"content":[]}}"#).remove(0);
     assert!(ended.place.is_some() && !ended.is_news, "the late answer brings news, and is not reported again");
@@ -139,21 +150,27 @@ fn silence_is_a_timeout_once_and_progress_is_not_silence() {
 #[test]
 fn requests_that_will_not_be_answered_keep_their_id_as_it_was_written() {
     let calls = after(&[r#"{"id":"\u0061","method":"tools/list"}"#, CALL]);
-    let mut left = calls.abandon("it ended", Instant::now());
+    let mut left = calls.abandon(None, "it ended", Instant::now());
     left.sort_by(|one, other| one.id.cmp(&other.id));
     assert_eq!(left[0].id, r#""\u0061""#);
     assert!(left[0].call.is_none());
     assert_eq!(left[1].call.as_ref().and_then(|call| call.tool.error.as_deref()), Some("it ended"));
-    assert!(calls.abandon("it ended", Instant::now()).is_empty());
+    assert!(calls.abandon(None, "it ended", Instant::now()).is_empty());
+
+    let calls = after(&[r#"{"id":"a","method":"tools/list"}"#, CALL]);
+    let one = ["1".to_owned()];
+    assert!(calls.is_any_open(&one));
+    assert_eq!(calls.abandon(Some(&one), "it ended", Instant::now()).len(), 1);
+    assert!(!calls.is_any_open(&one) && calls.is_any_open(&["\"a\"".to_owned()]));
 }
 
 #[test]
 fn the_number_of_watched_requests_is_bounded() {
     let calls = Calls::default();
     for id in 0..PENDING_MAX + 10 {
-        calls.from_client(&CALL.replace("\"id\":1", &format!("\"id\":{id}")), Instant::now());
+        calls.client_said(&CALL.replace("\"id\":1", &format!("\"id\":{id}")), Instant::now());
     }
     let long = CALL.replace("\"id\":1", &format!("\"id\":\"{}\"", "x".repeat(ID_MAX)));
-    calls.from_client(&long, Instant::now());
-    assert_eq!(calls.abandon("", Instant::now()).len(), PENDING_MAX);
+    calls.client_said(&long, Instant::now());
+    assert_eq!(calls.abandon(None, "", Instant::now()).len(), PENDING_MAX);
 }

@@ -54,7 +54,8 @@ fn a_message_above_the_limit_passes_and_what_follows_is_read_again() {
     let answer = wrapped.call(2, "huge", json!({ "bytes": 10 * 1024 * 1024 }));
     assert!(block(&answer).contains("build-7"), "ten megabytes are not");
     let memory = std::fs::read_to_string(format!("/proc/{}/status", wrapped.child.id())).unwrap_or_default();
-    let peak = memory.lines().find_map(|line| line.strip_prefix("VmHWM:")).and_then(|line| line.split_whitespace().next());
+    let peak =
+        memory.lines().find_map(|line| line.strip_prefix("VmHWM:")).and_then(|line| line.split_whitespace().next());
     let peak_kib: u64 = peak.and_then(|peak| peak.parse().ok()).unwrap_or_default();
     assert!(peak_kib < 400 * 1024, "{peak_kib} KiB");
 }

@@ -99,5 +99,9 @@ fn a_command_that_does_not_exist_is_an_error_for_people() {
     let home = tempfile::tempdir().expect("a folder");
     let output = crate::program::finish(without_hub(home.path()).arg("no-such-server"), "");
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("'no-such-server' cannot be started: No such file"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("'no-such-server' cannot be started: No such file"),
+        "{}",
+        text(&output.stderr)
+    );
 }

@@ -49,7 +49,10 @@ fn a_client_that_reads_only_structured_content_takes_nothing() {
     wrapped.line();
     publish(&hub, "build-7");
     let answer = wrapped.call(1, "structured", json!({}));
-    assert_eq!(answer["result"], json!({ "content": [{ "type": "text", "text": "ok" }], "structuredContent": { "content": [] } }));
+    assert_eq!(
+        answer["result"],
+        json!({ "content": [{ "type": "text", "text": "ok" }], "structuredContent": { "content": [] } })
+    );
     assert!(wrapped.news(2).contains("build-7"), "it still waits");
     wrapped.finish();
     assert!(reported(&hub).contains(&("tool.call.success".into(), "structured".into())), "the call is reported");
@@ -63,7 +66,10 @@ fn a_batch_brings_the_news_in_its_first_result() {
     let answers = r#"[{"id":1,"result":{"content":[]}},{"id":2,"result":{"content":[]}}]"#;
     wrapped.send(&format!("[{},{}]", call(1, "hang", json!({})), call(2, "raw", json!({ "text": answers }))));
     let answer: Value = serde_json::from_str(&wrapped.line()).expect("JSON");
-    assert!(answer[0]["result"]["content"][0]["text"].as_str().is_some_and(|text| text.contains("build-7")), "{answer}");
+    assert!(
+        answer[0]["result"]["content"][0]["text"].as_str().is_some_and(|text| text.contains("build-7")),
+        "{answer}"
+    );
     assert_eq!(answer[1]["result"]["content"], json!([]));
 }
 
@@ -72,9 +78,11 @@ fn a_cancelled_call_and_a_silent_one_are_reported_as_timeouts() {
     let hub = Hub::start();
     let mut wrapped = Wrapped::scripted_with(&hub, &["--timeout", "1", "--hub-timeout", "20000"]);
     wrapped.send(&call(1, "hang", json!({ "n": 1 })));
-    wrapped.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"too slow"}}"#);
+    wrapped
+        .send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"too slow"}}"#);
     wrapped.send(&call(2, "hang", json!({ "n": 2 })));
-    let both = [("tool.call.timeout".to_owned(), "hang".to_owned()), ("tool.call.timeout".to_owned(), "hang".to_owned())];
+    let both =
+        [("tool.call.timeout".to_owned(), "hang".to_owned()), ("tool.call.timeout".to_owned(), "hang".to_owned())];
     let begun = std::time::Instant::now();
     while !hub.run(&["conversations", "--json"]).status.success() || reported_or_none(&hub) != both {
         assert!(begun.elapsed().as_secs() < 30, "{:?}", reported_or_none(&hub));
@@ -108,7 +116,8 @@ fn an_answer_that_never_reached_the_client_comes_again() {
     // What was noted counts as lost after a second.
     for note in std::fs::read_dir(&notes).expect("a folder").flatten() {
         let file = std::fs::File::options().write(true).open(note.path()).expect("the note");
-        file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(5)).expect("its time can be set");
+        file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(5))
+            .expect("its time can be set");
     }
     let mut wrapped = Wrapped::scripted(&hub);
     assert!(wrapped.news(1).contains("build-7"));

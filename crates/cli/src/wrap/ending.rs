@@ -1,4 +1,4 @@
-//! Ends the server: first by closing its input, as MCP says, then by signals.
+//! Signals, and how a server is ended: first by closing its input, as MCP says, then by signals.
 
 use std::io;
 use std::time::Duration;
@@ -17,6 +17,18 @@ pub(super) enum Signal {
     Hangup,
     Terminate,
     Kill,
+}
+
+impl Signal {
+    /// The code with which a shell would report a process that it has ended.
+    pub(super) fn exit_code(self) -> i32 {
+        match self {
+            Self::Hangup => 128 + 1,
+            Self::Interrupt => 128 + 2,
+            Self::Kill => 128 + 9,
+            Self::Terminate => 128 + 15,
+        }
+    }
 }
 
 /// What is sent next, and when.
