@@ -79,6 +79,8 @@ fmt: ## Format everything
 .PHONY: bench
 bench: ## Measure; run it on a quiet machine (ONLY="hub streams" for some sections)
 	@# 5 000 streams take as many files, in the hub and in the benchmark.
+	@# `hook` runs the program itself, and one that only connects.
+	$(CARGO) build --quiet --release --package bellwire --package bellwire-bench
 	ulimit -n 12000 2>/dev/null || true; $(CARGO) run --quiet --release --package bellwire-bench -- $(ONLY)
 
 .PHONY: chaos

@@ -16,13 +16,16 @@ use clap::Args;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::data_dir;
+use crate::output::items;
 use crate::settings::Settings;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// How many pages are read to fill a list. For a page the hub reads at most 5,000 stored rows, so one can be short.
+const PAGES_MAX: usize = 40;
 /// The hub sends a keep-alive every 15 seconds; after three missed ones the connection counts as lost.
 const SILENCE_MAX: Duration = Duration::from_secs(45);
 
@@ -114,6 +117,25 @@ impl Client {
 
     pub(crate) fn get(&self, path: &str) -> Result<Value> {
         self.call(Method::GET, path, None)
+    }
+
+    /// Reads pages until there are `limit` items, or no more. `path` gets how many are missing, and the cursor.
+    pub(crate) fn list(
+        &self,
+        limit: usize,
+        mut cursor: Option<String>,
+        path: impl Fn(usize, Option<&str>) -> String,
+    ) -> Result<Value> {
+        let mut found = Vec::new();
+        for _ in 0..PAGES_MAX {
+            let page = self.get(&path(limit - found.len(), cursor.as_deref()))?;
+            found.extend_from_slice(items(&page));
+            cursor = page["next_cursor"].as_str().map(str::to_owned);
+            if cursor.is_none() || found.len() >= limit {
+                break;
+            }
+        }
+        Ok(json!({ "items": found, "next_cursor": cursor }))
     }
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Result<Value> {

@@ -1,7 +1,6 @@
 //! Authentication by token, and the scopes that the router's table checks on every route.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::Engine as _;
@@ -9,13 +8,15 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bellwire_core::Time;
 use bellwire_core::event::{OPERATOR, PERSON, reserved_name};
 use bellwire_core::person::visible_name;
-use bellwire_store::{Caller, SESSION_IDLE_MS, SIGN_IN_CODE_MS, Session, SignInCode, Store, StoreError, Token};
+use bellwire_store::{Caller, SIGN_IN_CODE_MS, Session, SignInCode, Store, StoreError, Token};
 use icu_normalizer::ComposingNormalizerBorrowed;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use crate::clock;
 use crate::http::ApiError;
+pub use crate::session_use::SessionUse;
+use crate::session_use::SessionUses;
 use crate::usage::{TokenLimits, TokenUsage, Usages};
 
 /// In characters: the longest origin.
@@ -72,7 +73,7 @@ pub struct Identity {
     /// When its token expires.
     pub expires_at: Option<Time>,
     /// The person who is signed in, if the token is that of a session.
-    pub session: Option<SessionUse>,
+    pub session: Option<Arc<SessionUse>>,
     /// The usage of the token's limits.
     pub(crate) usage: Arc<TokenUsage>,
     /// The hash of the token's secret.
@@ -103,7 +104,7 @@ impl Identity {
     }
 
     /// The identity of a session: that of a token with its scope and person. An admin's is bound to no person.
-    fn of_session(session: &Session, usages: &Usages) -> Option<Self> {
+    fn of_session(session: &Session, usages: &Usages, uses: &SessionUses) -> Option<Self> {
         let token = Token {
             id: session.id.clone(),
             secret_hash: session.secret_hash.clone(),
@@ -116,9 +117,7 @@ impl Identity {
             expires_at: Some(session.expires_at),
             revoked_at: None,
         };
-        let used_at = Arc::new(AtomicI64::new(session.used_at.as_millis()));
-        let session = Some(SessionUse { user_id: session.user_id.clone(), used_at });
-        Some(Self { session, ..Self::of(&token, usages)? })
+        Some(Self { session: Some(uses.of(session)), ..Self::of(&token, usages)? })
     }
 
     /// The person it is bound to, or who is signed in.
@@ -158,33 +157,27 @@ impl Identity {
             false => Err(ApiError::not_found("user")),
         }
     }
-}
 
-/// Who is signed in by a session, and when it was used.
-#[derive(Clone, Debug)]
-pub struct SessionUse {
-    /// The person. An admin's session may read the data of others.
-    pub user_id: String,
-    /// The use that is stored, in milliseconds.
-    used_at: Arc<AtomicI64>,
-}
-
-impl SessionUse {
-    /// Whether it was unused for too long.
-    fn is_idle(&self, now: Time) -> bool {
-        Time::from_millis(self.used_at.load(Ordering::Relaxed)).plus(SESSION_IDLE_MS) <= now
+    /// Checks that the caller may act as this person. An admin's session reads the data of others but acts only for the
+    /// person who is signed in; an admin token acts for everyone.
+    pub(crate) fn check_acts_for(&self, user_id: &str) -> Result<(), ApiError> {
+        self.check_user(user_id)?;
+        match self.signed_in_admin().filter(|own| *own != user_id) {
+            None => Ok(()),
+            Some(own) => {
+                let message =
+                    format!("this session is that of '{own}': it can read the data of others and not act for them");
+                let hint = "sign in as that person (bellwire token link USER), or use an admin token".to_owned();
+                Err(ApiError { hint: Some(hint), ..ApiError::forbidden(message) })
+            }
+        }
     }
 
-    /// Whether this use is to be stored, which is so once an hour.
-    fn is_to_be_noted(&self, now: Time) -> bool {
-        let noted = self.used_at.load(Ordering::Relaxed);
-        let is_old = Time::from_millis(noted).plus(NOTE_USE_MS) <= now;
-        is_old && self.used_at.compare_exchange(noted, now.as_millis(), Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    /// The person of an admin's session.
+    pub(crate) fn signed_in_admin(&self) -> Option<&str> {
+        self.session.as_ref().filter(|_| self.scope == Scope::Admin).map(|session| session.user_id.as_str())
     }
 }
-
-/// How often the use of a session is stored.
-const NOTE_USE_MS: u64 = 60 * 60 * 1000;
 
 /// Creates a sign-in code for a person and stores its hash. Returns the code, which is shown once, and when it expires.
 pub async fn create_sign_in_code(store: &dyn Store, scope: Scope, user_id: &str) -> Result<(String, Time), StoreError> {
@@ -228,6 +221,7 @@ pub struct Authenticator {
     store: Arc<dyn Store>,
     known: RwLock<TokenCache>,
     usages: Usages,
+    session_uses: SessionUses,
 }
 
 /// The cached identities, and how often the cache was cleared: an identity that was read before that must not be cached
@@ -245,7 +239,8 @@ const KNOWN_MAX: usize = 10_000;
 
 impl Authenticator {
     pub(crate) fn new(store: Arc<dyn Store>, limits: TokenLimits) -> Self {
-        Self { store, known: RwLock::default(), usages: Usages::new(limits) }
+        let (usages, session_uses) = (Usages::new(limits), SessionUses::default());
+        Self { store, known: RwLock::default(), usages, session_uses }
     }
 
     /// The identity of the token with this secret, unless the token is unknown, revoked or expired.
@@ -266,22 +261,22 @@ impl Authenticator {
             return Err(ApiError::unauthorized(format!("this token expired at {at}")));
         }
         if let Some(session) = &identity.session {
-            self.use_session(&identity.token_id, session)?;
+            self.use_session(session)?;
         }
         Ok(identity)
     }
 
-    /// Checks that a session is not idle, and notes its use. Nobody waits for the note.
-    fn use_session(&self, id: &str, session: &SessionUse) -> Result<(), ApiError> {
+    /// Checks that a session is not idle, and stores its use in the background.
+    pub(crate) fn use_session(&self, session: &SessionUse) -> Result<(), ApiError> {
         let now = self.store.now();
         if session.is_idle(now) {
             return Err(ApiError::unauthorized("this session was not used for seven days; sign in again"));
         }
-        if session.is_to_be_noted(now) {
-            let (store, id) = (self.store.clone(), id.to_owned());
+        if session.is_to_be_stored(now) {
+            let (store, id) = (self.store.clone(), session.id().to_owned());
             tokio::spawn(async move {
                 if let Err(error) = store.note_session_use(id).await {
-                    tracing::warn!(%error, "the use of a session could not be noted");
+                    tracing::warn!(%error, "the use of a session could not be stored");
                 }
             });
         }
@@ -296,7 +291,7 @@ impl Authenticator {
             Some(token) => Identity::of(&token, &self.usages),
             None => {
                 let session = self.store.session_by_secret(hash.to_vec()).await?;
-                session.and_then(|session| Identity::of_session(&session, &self.usages))
+                session.and_then(|session| Identity::of_session(&session, &self.usages, &self.session_uses))
             }
         };
         let identity = Arc::new(identity.ok_or_else(unknown_token)?);

@@ -12,6 +12,7 @@ pub mod descriptors;
 pub mod folder;
 pub mod http;
 mod http_client;
+pub mod ingest;
 mod json_tree;
 mod listen;
 pub mod mcp;
@@ -19,6 +20,7 @@ mod metrics;
 mod notify;
 mod rate;
 mod refusals;
+mod session_use;
 mod statistics;
 mod supervise;
 mod template_log;
@@ -36,7 +38,7 @@ use std::sync::Arc;
 use bellwire_core::Randomness;
 use bellwire_core::subscriber::Subscribers;
 use bellwire_store::{
-    Ended, MemoryStore, NoRefusalCache, Observer, PeopleRules, RefusalCache, RetentionCutoffs, Sizes, SqliteStore,
+    Clock, Ended, MemoryStore, NoRefusalCache, Observer, PeopleRules, RefusalCache, RetentionCutoffs, SqliteStore,
     Store, StoreError, StoreOptions, Token,
 };
 use futures_util::future::{BoxFuture, LocalBoxFuture};
@@ -61,8 +63,6 @@ const RETENTION_STEP: usize = 1_000;
 const RETENTION_PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
 /// How long a stopping hub waits for incomplete requests. Most service managers kill a process after ten seconds.
 const STOP_GRACE: std::time::Duration = std::time::Duration::from_secs(5);
-/// A lease is longer than the longest attempt by this much, so that the outcome can be recorded.
-const ATTEMPT_MARGIN: std::time::Duration = std::time::Duration::from_secs(60);
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// A running hub.
@@ -87,12 +87,14 @@ struct Additions<'a> {
     endpoint: NewEndpoint,
     prepare: Prepare<'a>,
     channels: Vec<Arc<dyn Channel>>,
+    clock: Clock,
 }
 
 impl Default for Additions<'_> {
     fn default() -> Self {
         let endpoint: NewEndpoint = Box::new(|hub, limits| mcp::Endpoint::new(hub, limits, |server| server));
-        Self { endpoint, prepare: Box::new(|_| Box::pin(async { Ok(()) })), channels: Vec::new() }
+        let prepare: Prepare<'_> = Box::new(|_| Box::pin(async { Ok(()) }));
+        Self { endpoint, prepare, channels: Vec::new(), clock: clock::system() }
     }
 }
 
@@ -141,6 +143,16 @@ impl App {
         Self::assemble(config, listener, Box::pin(shutdown), Additions { channels, ..Additions::default() }).await
     }
 
+    /// Like [`App::start`], with this time for everything that is stored.
+    pub async fn start_with_clock(
+        config: Config,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+        clock: Clock,
+    ) -> Result<Self, StartError> {
+        Self::assemble(config, listener, Box::pin(shutdown), Additions { clock, ..Additions::default() }).await
+    }
+
     /// Boxed and not generic, so that the hub is compiled in this crate, once, and not in each program that starts one.
     fn assemble<'a>(
         config: Config,
@@ -176,7 +188,18 @@ impl App {
         };
         let dir = config.data_dir.as_deref();
         let observer = observer(metrics.clone(), statistics.clone());
-        let store = open_store(dir, subscribers.clone(), observer, (people, config.sizes), refusals.clone()).await?;
+        let sizes = config.sizes;
+        let randomness = Randomness::new(clock::random);
+        let options = StoreOptions {
+            subscribers: subscribers.clone(),
+            randomness,
+            clock: additions.clock,
+            timers: true,
+            observer: Some(observer),
+            people,
+            sizes,
+        };
+        let store = open_store(dir, options, refusals.clone()).await?;
         tokio::spawn(watch_writer(store.ended(), supervisor.clone(), stop.subscribe()));
         (additions.prepare)(store.clone()).await.map_err(StartError::Prepare)?;
         let subscribers_watch = watch::channel(subscribers);
@@ -200,6 +223,7 @@ impl App {
             own_tests: http::OwnTests::default(),
             wrong_codes: wrong_codes::WrongCodes::default(),
             public_url: config.public_url.clone(),
+            ingest: ingest::Sources::of_config(&config).map_err(StartError::Ingest)?,
             channels: channels.clone(),
             notify: notify::NotifyPath::new(&config).map_err(StartError::Notify)?,
             channel_test_wait: config.limits.request_timeout() * 4 / 5,
@@ -315,6 +339,8 @@ pub enum StartError {
     Redis(String),
     /// The settings of the Switchboard or the Messenger cannot be used.
     Notify(String),
+    /// The secret of a source of webhooks cannot be used.
+    Ingest(String),
     /// `prepare` of [`App::start_prepared`] failed.
     Prepare(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -328,7 +354,7 @@ impl std::fmt::Display for StartError {
             Self::Store(error) => write!(f, "cannot open the store: {error}"),
             Self::Channel(error) => write!(f, "{error}"),
             Self::Redis(error) => write!(f, "cannot use Redis: {error}"),
-            Self::Notify(error) => write!(f, "{error}"),
+            Self::Notify(error) | Self::Ingest(error) => write!(f, "{error}"),
             Self::Prepare(error) => write!(f, "{error}"),
         }
     }
@@ -345,15 +371,9 @@ impl std::error::Error for StartError {
 
 async fn open_store(
     dir: Option<&Path>,
-    subscribers: Arc<Subscribers>,
-    observer: Observer,
-    (people, sizes): (PeopleRules, Sizes),
+    opening: StoreOptions,
     refusals: Arc<dyn RefusalCache>,
 ) -> Result<Arc<dyn Store>, StartError> {
-    let randomness = Randomness::new(clock::random);
-    let observer = Some(observer);
-    let opening =
-        StoreOptions { subscribers, randomness, clock: clock::system(), timers: true, observer, people, sizes };
     match dir {
         None => Ok(Arc::new(MemoryStore::open(opening))),
         Some(dir) => {
@@ -401,7 +421,7 @@ async fn link_key(store: &dyn Store) -> Result<Vec<u8>, StartError> {
 fn rules(config: &Config, channels: &Channels) -> PeopleRules {
     let own = |per_hour: u64| Some(per_hour).filter(|per_hour| *per_hour > 0);
     PeopleRules {
-        channels: channels.rules(ATTEMPT_MARGIN),
+        channels: channels.rules(),
         notifications_per_hour: config.limits.notifications_per_hour,
         reminders_per_hour: own(config.limits.reminders_per_hour),
         infos_per_hour: own(config.limits.infos_per_hour),

@@ -51,15 +51,15 @@ pub use hints::{HintEvent, HintReceiver};
 pub use live::{Fate, LiveEvent, LiveReceiver};
 pub use memory::{Memory, MemoryStore};
 pub use notify::{
-    InQuietHours, InboundMessage, LedgerDecision, LedgerDraft, LedgerEntry, LedgerQuery, NotifyAnswer, NotifyClaim,
-    NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, NotifyRecipient, NotifyRequests, OriginSums,
+    Claimant, InboundMessage, LedgerDecision, LedgerDraft, LedgerEntry, LedgerQuery, NotifyAnswer, NotifyClaim,
+    NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, NotifyRecipient, NotifyRequests, OriginSums, SentFrom,
 };
 pub use people::{
     Allowance, AttemptEnd, AttemptOutcome, AttemptStart, ButtonPress, Catchup, ChannelRules, Claim,
     DELIVERIES_PER_ITEM_MAX, DUE_TOASTS_MAX, Delivery, DeliveryContent, DeliveryState, DirectMessage, Doorbell,
-    Grouping, Hold, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, KnownPerson,
-    NewReminder, NotificationContent, NotificationDraft, People, PeopleRules, PersonTrace, PressOutcome, PressResult,
-    Purpose, Quota, Reminder, RestoreOutcome, SendResult, SettingsRequest, Settlement, Toast, ToastButton,
+    Grouping, Hold, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, ItemHeading,
+    KnownPerson, NewReminder, NotificationContent, NotificationDraft, People, PeopleRules, PersonTrace, PressOutcome,
+    PressResult, Purpose, Quota, Reminder, RestoreOutcome, SendResult, SettingsRequest, Settlement, Toast, ToastButton,
     UNREAD_COUNTED_MAX, WaitingDeliveries,
 };
 pub use refusals::{

@@ -19,7 +19,7 @@ use crate::wrap::{Remote, Search, Server};
 /// With --url the server is reached over streamable HTTP, and the agent starts this command in its place, or uses the address
 /// of --listen.
 #[derive(Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(override_usage = USAGE, after_help = AFTER_HELP)]
 pub(crate) struct WrapArgs {
     /// The address of a server that speaks streamable HTTP, in place of a command
     #[arg(long, value_name = "URL", conflicts_with = "command", required_unless_present = "command")]
@@ -61,6 +61,8 @@ pub(crate) struct WrapArgs {
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
+
+const USAGE: &str = "bellwire wrap [OPTIONS] -- <COMMAND>...\n       bellwire wrap [OPTIONS] --url <URL>";
 
 const AFTER_HELP: &str = "Examples:\n  \
     bellwire wrap -- npx -y @modelcontextprotocol/server-filesystem .\n  \

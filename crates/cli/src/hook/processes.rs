@@ -22,7 +22,9 @@ pub(crate) enum FoundSession {
 
 /// Notes that the harness's process has this session.
 pub(super) fn register(host: Host, session: &str) {
-    let Some(folder) = harness().and_then(|process| Some(folder_of(&state_folder()?, host, &process))) else { return };
+    let Some(folder) = harness(host).and_then(|process| Some(folder_of(&state_folder()?, host, &process))) else {
+        return;
+    };
     if make_private_folder(&folder).is_ok() {
         let _ = fs::write(folder.join(file_name(session)), session);
     }
@@ -30,7 +32,9 @@ pub(super) fn register(host: Host, session: &str) {
 
 /// The session has ended.
 pub(super) fn unregister(host: Host, session: &str) {
-    let Some(folder) = harness().and_then(|process| Some(folder_of(&state_folder()?, host, &process))) else { return };
+    let Some(folder) = harness(host).and_then(|process| Some(folder_of(&state_folder()?, host, &process))) else {
+        return;
+    };
     let _ = fs::remove_file(folder.join(file_name(session)));
     // Fails while the process has other sessions.
     let _ = fs::remove_dir(folder);
@@ -38,13 +42,13 @@ pub(super) fn unregister(host: Host, session: &str) {
 
 /// The session of the harness that started this process.
 pub(crate) fn session_of_parent(host: Host) -> FoundSession {
-    let folder = harness().and_then(|process| Some(folder_of(&state_folder()?, host, &process)));
+    let folder = harness(host).and_then(|process| Some(folder_of(&state_folder()?, host, &process)));
     folder.map_or(FoundSession::None, |folder| session_in(&folder))
 }
 
 /// Whether a hook has noted that the harness that started this process has this session.
 pub(crate) fn is_registered(host: Host, session: &str) -> bool {
-    let folder = harness().and_then(|process| Some(folder_of(&state_folder()?, host, &process)));
+    let folder = harness(host).and_then(|process| Some(folder_of(&state_folder()?, host, &process)));
     folder.is_some_and(|folder| folder.join(file_name(session)).exists())
 }
 
@@ -85,10 +89,11 @@ fn folder_of(state: &Path, host: Host, process: &Process) -> PathBuf {
     state.join("processes").join(format!("{}-{}-{}", host.name(), process.id, process.started))
 }
 
-/// The nearest process above this one that is not a shell. OpenCode names itself.
-fn harness() -> Option<Process> {
-    let named = std::env::var("OPENCODE_PID").ok().and_then(|id| id.parse().ok());
-    let id = match named {
+/// The nearest process above this one that is not a shell. OpenCode names itself; other harnesses that run in a shell of
+/// OpenCode inherit that name.
+fn harness(host: Host) -> Option<Process> {
+    let named = std::env::var("OPENCODE_PID").ok().filter(|_| host == Host::OpenCode);
+    let id = match named.and_then(|id| id.parse().ok()) {
         Some(id) => id,
         None => nearest_other_than_shells(parent()?)?,
     };

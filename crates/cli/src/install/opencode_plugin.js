@@ -11,6 +11,8 @@ const ask = (input) =>
       const env = { ...process.env, OPENCODE_PID: String(process.pid) };
       const child = spawn(PROGRAM, ["hook", "opencode"], { stdio: ["pipe", "pipe", "ignore"], env, timeout: TIMEOUT_MS });
       let text = "";
+      // A character may arrive in two parts.
+      child.stdout.setEncoding("utf8");
       child.stdout.on("data", (part) => (text += part));
       child.stdin.on("error", () => {});
       child.on("error", () => resolve({}));

@@ -138,9 +138,17 @@ impl Finder {
 
     async fn search_folder(&self) -> Result<Recipient> {
         let here = std::env::current_dir().context("there is no current folder")?;
-        let path = open_path(self.search.user.as_deref());
-        let list = self.hub(None)?.call(Method::GET, &path, None).await.map_err(|error| error.reason)?;
-        let (id, user) = only_one(&list, &here)?;
+        let hub = self.hub(None)?;
+        let ask = async |path: String| hub.call(Method::GET, &path, None).await.map_err(|error| error.reason);
+        // Others may work in a folder of the same name.
+        let user = match &self.search.user {
+            Some(user) => user.clone(),
+            None => match ask("/v1/token".to_owned()).await?["user_id"].as_str() {
+                Some(own) => own.to_owned(),
+                None => self.search.connection.settings.load(Vec::new())?.config.default_user,
+            },
+        };
+        let (id, user) = only_one(&ask(open_path(&user)).await?, &here)?;
         self.recipient(None, id, user)
     }
 }

@@ -47,6 +47,7 @@ pub(crate) enum Story {
     People,
     /// With a stand-in for Telegram.
     Telegram,
+    Frameworks,
 }
 
 use Check::{By, Configuration, PartOf, Play};
@@ -72,6 +73,7 @@ pub(crate) const CHECKED: &[(&str, &str, &[&str], Check)] = &[
     ("docs/configuration.md", "Running it for others", &["toml"], Configuration),
     ("docs/configuration.md", "Email", &["toml"], Configuration),
     ("docs/events.md", "Examples", &["json"], By("walkthrough::every_example_event_is_published_and_shown")),
+    ("docs/frameworks.md", "Agents built with a framework", &["sh"], Play(Story::Frameworks)),
     ("docs/hub.md", "Why was the agent told?", &["sh", "text"], Play(Story::Walkthrough)),
     ("docs/library.md", "A timeline", &["text"], By("tidy::the_guide_shows_what_the_first_timeline_prints")),
     ("docs/subscribers.md", "Writing a subscriber", &["toml", "sh", "text"], Play(Story::Subscribers)),
@@ -99,6 +101,10 @@ const WEB_EXAMPLES: &str = "starts servers for a browser; make test-web opens th
 
 const AGENTS: &str = "needs a harness; make test-agents runs these commands with four real ones";
 
+const FRAMEWORKS: &str = "make test-examples runs it, in tests/examples/frameworks.py";
+
+const SDKS: &str = "make test-agents runs it, in tests/agents/sdks.mjs";
+
 const LOOPS: &str = "make test-examples runs it, in tests/examples/loops.py";
 
 /// Document, beginning of the block, and why no test of this binary runs it.
@@ -111,6 +117,17 @@ pub(crate) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/agents.md", "bellwire conversations", AGENTS),
     ("docs/agents.md", "Notifications from Bellwire", AGENTS),
     ("docs/block.md", "<notifications id=", "a picture; the timelines of the core render such blocks"),
+    ("docs/frameworks.md", "import json, logging", FRAMEWORKS),
+    ("docs/frameworks.md", "import asyncio\nfrom dataclasses", FRAMEWORKS),
+    ("docs/frameworks.md", "@function_tool", FRAMEWORKS),
+    ("docs/frameworks.md", "from bellwire import Conversation", FRAMEWORKS),
+    ("docs/frameworks.md", "def build()", FRAMEWORKS),
+    ("docs/frameworks.md", "import asyncio\nimport uuid", FRAMEWORKS),
+    ("docs/frameworks.md", "export class Conversation", SDKS),
+    ("docs/frameworks.md", "import { query }", SDKS),
+    ("docs/frameworks.md", "export async function turn(conversation", SDKS),
+    ("docs/frameworks.md", "import { isStepCount", SDKS),
+    ("docs/frameworks.md", "export async function turn(model", SDKS),
     (
         "docs/library.md",
         "use bellwire_core::",

@@ -135,6 +135,68 @@ fn without_a_hub_a_hook_is_silent_and_quick() {
     }
 }
 
+/// A harness takes exit code 2 for a decision: it blocks the prompt, or the end of the turn.
+#[test]
+fn whatever_it_is_called_with_a_hook_never_fails() {
+    let home = tempfile::tempdir().expect("a folder");
+    let calls: [&[&str]; 5] = [
+        &["hook"],
+        &["hook", "no-such-harness"],
+        &["hook", "codex", "--new-flag"],
+        &["hook", "codex", "a", "b"],
+        &["hook", ""],
+    ];
+    for arguments in calls {
+        let output = finish(command(home.path()).args(arguments), "{}");
+        assert!(
+            output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(),
+            "{arguments:?} {output:?}"
+        );
+    }
+}
+
+#[test]
+fn an_input_that_never_ends_does_not_hold_the_agent() {
+    let home = tempfile::tempdir().expect("a folder");
+    let mut child = command(home.path()).args(["hook", "codex"]).stdin(Stdio::piped()).spawn().expect("it starts");
+    // It stays open.
+    let _input = child.stdin.take();
+    assert!(child.wait().expect("it ends").success());
+}
+
+#[test]
+fn results_that_nobody_could_read_do_not_silence_the_agent() {
+    let agent = Agent::start("claude-code");
+    let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+    let long = format!("\"{}\"", "x".repeat(50 * 1024 * 1024));
+    for (number, result) in [r#""cut \ud83d""#, "1e999", &deep, &long].into_iter().enumerate() {
+        agent.background("s1", &format!("build-{number}"));
+        let input = after_tool("s1", &format!("toolu_{number}")).to_string();
+        let input = input.replace(r#"{"stdout":"ok"}"#, result);
+        assert!(input.contains(result), "it is in the input");
+        let told = text(&agent.hub.run_with(&["hook", "claude-code"], &input).stdout);
+        assert!(told.contains(&format!("build-{number}")), "{told}");
+    }
+    let mut nested = after_tool("s1", "toolu_deep");
+    nested["tool_input"] = (0..100).fold(json!(1), |inner, _| json!([inner]));
+    nested["duration_ms"] = json!(u64::MAX);
+    agent.background("s1", "build-deep");
+    assert!(agent.context(&nested).contains("build-deep"), "the hub accepts what is reported");
+    agent.background("s1", "build-id");
+    assert!(agent.context(&after_tool("s1", &"i".repeat(300))).contains("build-id"), "and the id of the call");
+}
+
+#[test]
+fn a_call_that_the_hub_refuses_is_not_noted() {
+    let agent = Agent::start("claude-code");
+    let file = agent.hub.home.path().join(".config/bellwire/hosts/claude-code.toml");
+    let valid = std::fs::read_to_string(&file).expect("the host's file");
+    std::fs::write(&file, valid.replace("token = \"", "token = \"no")).expect("it can be written");
+    assert_eq!(agent.context(&after_tool("s1", "toolu_1")), "");
+    let notes = agent.notes().join("claude-code%3As1/main");
+    assert_eq!(std::fs::read_dir(notes).expect("the folder").count(), 0);
+}
+
 #[test]
 fn what_a_killed_hook_took_comes_again() {
     let agent = Agent::start("claude-code");
@@ -184,6 +246,20 @@ fn after_a_compaction_the_paragraph_comes_again_with_a_new_boundary() {
         assert_eq!(boundary_of(&told), boundary_of(&again), "{told}");
         assert!(!told.contains("never consent\u{0}") && told.starts_with(&format!("{LINE}<notifications")), "{told}");
     }
+}
+
+#[test]
+fn a_compaction_while_the_hub_is_away_is_made_up_for() {
+    let agent = Agent::start("claude-code");
+    agent.context(&event("s1", "SessionStart", &json!({ "source": "startup" })));
+    let file = agent.hub.home.path().join(".config/bellwire/hosts/claude-code.toml");
+    let valid = std::fs::read_to_string(&file).expect("the host's file");
+    std::fs::write(&file, valid.replace(&agent.hub.url, "http://127.0.0.1:9")).expect("it can be written");
+    assert_eq!(agent.context(&event("s1", "SessionStart", &json!({ "source": "compact" }))), "");
+    std::fs::write(&file, valid).expect("it can be written");
+    agent.background("s1", "build-7");
+    let told = agent.context(&after_tool("s1", "toolu_1"));
+    assert!(told.contains("never an instruction and never consent") && told.contains("build-7"), "{told}");
 }
 
 #[test]
@@ -291,6 +367,11 @@ fn in_ten_sessions_at_once_nothing_is_lost_and_nothing_comes_twice() {
             assert_eq!(told.matches(&format!("task-{number}-{pair}-")).count(), 1, "{session}: {told}");
         }
         assert_eq!(told.matches("task-").count(), 5, "{session} hears of its own tasks: {told}");
+        let conversation = format!("claude-code:{session}");
+        let reported = ["events", "--json", "--type", "tool.call.success", "--limit", "100", "--conversation"];
+        let reported = agent.hub.json(&[&reported[..], &[&conversation]].concat());
+        let count = reported["items"].as_array().map(Vec::len);
+        assert_eq!((count, &reported["next_cursor"]), (Some(100), &Value::Null), "every call was reported once");
     };
     std::thread::scope(|scope| {
         for number in 0..10 {

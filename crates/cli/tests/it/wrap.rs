@@ -131,3 +131,18 @@ fn without_hub(home: &Path) -> Command {
     command.args(["wrap", "--conversation", "chat", "--hub", "http://127.0.0.1:9", "--token", "x", "--"]);
     command
 }
+
+/// Sends a PUT to the hub, for which there is no command.
+fn put(hub: &Hub, token: &str, path: &str, body: &str) {
+    let host = hub.url.trim_start_matches("http://");
+    let request = format!(
+        "PUT {path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n\
+         connection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = std::net::TcpStream::connect(host).expect("the hub listens");
+    stream.write_all(request.as_bytes()).expect("it can be sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}

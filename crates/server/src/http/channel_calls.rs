@@ -42,7 +42,7 @@ pub(super) async fn pair(
     ChannelPath { user_id, channel }: ChannelPath,
     IdempotencyHeader(idempotency_key): IdempotencyHeader,
 ) -> Result<Created<PairingCode>, ApiError> {
-    identity.check_user(&user_id)?;
+    identity.check_acts_for(&user_id)?;
     let channel = hub.channels.get(&channel).filter(|one| one.settings().verification == Verification::Pairing);
     let channel = channel.ok_or_else(|| ApiError::not_found("channel"))?;
     if let ChannelStatus::Off { fix } = channel.status() {

@@ -167,6 +167,9 @@ pub(super) async fn put(
     PathId(id): PathId,
     Body(put): Body<PutConversation>,
 ) -> Result<Json<ConversationBody>, ApiError> {
+    if identity.signed_in_admin().is_some() {
+        identity.check_acts_for(&put.user_id.0)?;
+    }
     let details = ConversationDetails { title: put.title.map(|line| line.0), folder: put.folder.map(|path| path.0) };
     let view = hub.store.put_conversation(identity.caller.clone(), id, put.user_id.0, details).await?;
     Ok(Json(view.into()))
@@ -218,7 +221,8 @@ pub(super) async fn say(
 ) -> Result<Accepted<PublishedEvent>, ApiError> {
     let text = message.checked()?;
     // Fails with 404 if the conversation does not exist.
-    hub.store.conversation(identity.caller.clone(), id.clone()).await?;
+    let conversation = hub.store.conversation(identity.caller.clone(), id.clone()).await?;
+    identity.check_acts_for(&conversation.user_id)?;
     let event = Event::user_message(&text)?.in_conversation(&id).at(clock::now()).correlated(correlation.id());
     let events = vec![IncomingEvent::new(event, None)];
     let receipts = hub.store.publish(Publish { caller: identity.caller, events, idempotency_key }).await?;

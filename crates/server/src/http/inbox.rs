@@ -219,7 +219,7 @@ pub(super) async fn change(
     path: ItemPath,
     Body(patch): Body<ItemPatch>,
 ) -> Result<Json<InboxItemBody>, ApiError> {
-    identity.check_user(&path.user_id)?;
+    identity.check_acts_for(&path.user_id)?;
     let item = match patch {
         ItemPatch { read: Some(read), dismissed: None } => hub.store.mark(path.user_id, path.id, read).await?,
         ItemPatch { read: None, dismissed: Some(false) } => match hub.store.restore(path.user_id, path.id).await? {
@@ -243,7 +243,7 @@ pub(super) async fn read_all(
     PathId(id): PathId,
     IdempotencyHeader(idempotency_key): IdempotencyHeader,
 ) -> Result<Json<MarkedCount>, ApiError> {
-    identity.check_user(&id)?;
+    identity.check_acts_for(&id)?;
     Ok(Json(MarkedCount { updated: hub.store.read_all(id, idempotency_key).await? }))
 }
 
@@ -253,7 +253,7 @@ pub(super) async fn dismiss(
     Extension(identity): Extension<Arc<Identity>>,
     path: ItemPath,
 ) -> Result<Json<InboxItemBody>, ApiError> {
-    identity.check_user(&path.user_id)?;
+    identity.check_acts_for(&path.user_id)?;
     let item = hub.store.dismiss(path.user_id, path.id).await?;
     with_its_deliveries(&hub, item).await
 }
@@ -267,7 +267,7 @@ pub(super) async fn act(
     IdempotencyHeader(idempotency_key): IdempotencyHeader,
 ) -> Result<Json<PressBody>, ApiError> {
     let ItemPath { user_id, id } = path.item;
-    identity.check_user(&user_id)?;
+    identity.check_acts_for(&user_id)?;
     let pressed = match hub.store.act(user_id, id, path.index, idempotency_key).await? {
         PressOutcome::Pressed(pressed) => pressed,
         PressOutcome::Settled(settlement) => return Err(settled(settlement)),

@@ -44,7 +44,7 @@ pub(super) async fn send(
     Extension(identity): Extension<Arc<Identity>>,
     ChannelPath { user_id, channel }: ChannelPath,
 ) -> Result<Json<OwnTestBody>, ApiError> {
-    identity.check_user(&user_id)?;
+    identity.check_acts_for(&user_id)?;
     let channel = hub.channels.get(&channel).ok_or_else(|| ApiError::not_found("channel"))?;
     let settings = hub.store.settings(user_id.clone()).await?.channel(channel.name().as_str());
     let Some(target) = settings.target.filter(|_| settings.verified) else {

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::{Extension, Json};
 use bellwire_core::Time;
 use bellwire_core::person::{self, MESSAGE_MAX, Remind};
@@ -85,7 +86,7 @@ pub(super) async fn create(
     let user_id = asked.or_else(|| identity.caller.user_id.clone()).ok_or_else(|| {
         ApiError::invalid("user_id", "is missing; an admin token has no person of its own: say who is reminded")
     })?;
-    identity.check_user(&user_id)?;
+    identity.check_acts_for(&user_id)?;
     let message = person::clean(&new.message.0);
     if message.is_empty() {
         return Err(ApiError::invalid("message", "has no visible characters; say what to remind of"));
@@ -131,8 +132,16 @@ pub(super) async fn cancel(
     Extension(identity): Extension<Arc<Identity>>,
     PathUuid(id): PathUuid,
 ) -> Result<NoContent, ApiError> {
-    hub.store.cancel_reminder(identity.caller.user_id.clone(), id).await?;
-    Ok(NoContent)
+    let signed_in = identity.signed_in_admin();
+    let owner = identity.caller.user_id.clone().or_else(|| signed_in.map(str::to_owned));
+    let cancelled = hub.store.cancel_reminder(owner, id).await.map_err(ApiError::from);
+    match (cancelled, signed_in) {
+        (Err(error), Some(own)) if error.status == StatusCode::NOT_FOUND => {
+            let hint = format!("this session is that of '{own}' and cancels only their reminders; use an admin token");
+            Err(ApiError { hint: Some(hint), ..error })
+        }
+        (cancelled, _) => cancelled.map(|()| NoContent),
+    }
 }
 
 impl NewReminderBody {

@@ -72,7 +72,7 @@ pub(super) struct OpenedSession {
     scope: String,
     /// The person who is signed in.
     user_id: String,
-    /// When it expires. Seven days without a request end it earlier.
+    /// When it expires. Seven days without a request or an open stream end it earlier.
     expires_at: Rfc3339Time,
 }
 
@@ -93,7 +93,7 @@ pub(super) struct SessionBody {
     created_at: Rfc3339Time,
     /// When it was used, to the hour.
     used_at: Rfc3339Time,
-    /// When it expires. Seven days without a request end it earlier.
+    /// When it expires. Seven days without a request or an open stream end it earlier.
     expires_at: Rfc3339Time,
     /// Whether it is the session of this request.
     current: bool,

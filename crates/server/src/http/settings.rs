@@ -145,7 +145,7 @@ pub(super) async fn patch(
     PathId(id): PathId,
     Body(change): Body<SettingsPatch>,
 ) -> Result<Json<SettingsBody>, ApiError> {
-    identity.check_user(&id)?;
+    identity.check_acts_for(&id)?;
     let change = change.into_core(&hub.subscribers(), &hub.channels)?;
     let changed = hub.store.change_settings(SettingsRequest { user_id: id, change }).await?;
     Ok(Json(SettingsBody::new(changed, &hub.channels)))
@@ -158,7 +158,7 @@ pub(super) async fn confirm(
     ChannelPath { user_id, channel }: ChannelPath,
     IdempotentBody { idempotency_key, body: confirmation }: IdempotentBody<Confirmation>,
 ) -> Result<Json<SettingsBody>, ApiError> {
-    identity.check_user(&user_id)?;
+    identity.check_acts_for(&user_id)?;
     let channel = hub.channels.get(&channel).filter(|one| one.settings().verification == Verification::Code);
     let channel = channel.ok_or_else(|| ApiError::not_found("channel"))?;
     let name = channel.name();

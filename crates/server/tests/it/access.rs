@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::hub::{TestHub, failure};
 use crate::people::tool;
+use crate::sessions::sign_in;
 
 /// Ids of another user's objects.
 struct Theirs {
@@ -54,6 +55,18 @@ impl Theirs {
     }
 }
 
+/// A valid body for a route that acts on Ada's data.
+fn body_for(route: &Route) -> Value {
+    match route.path {
+        "/v1/conversations/{id}" => json!({"user_id": "ada"}),
+        "/v1/conversations/{id}/messages" => json!({"text": "hello"}),
+        "/v1/users/{id}/notifications/{nid}" => json!({"read": true}),
+        "/v1/reminders" if route.method == "POST" => json!({"message": "Pay me", "in_minutes": 5, "user_id": "ada"}),
+        "/v1/users/{id}/{channel}/confirm" => json!({"code": "123456"}),
+        _ => json!({}),
+    }
+}
+
 #[tokio::test]
 async fn without_a_token_only_the_probes_answer() {
     let hub = TestHub::start().await;
@@ -75,6 +88,8 @@ async fn without_a_token_only_the_probes_answer() {
                 "/assets/{file}" => StatusCode::NOT_FOUND,
                 // The channel authenticates its provider; this hub has none that takes calls.
                 "/{channel}/webhook" => StatusCode::NOT_FOUND,
+                // The source authenticates its sender; this hub has none.
+                "/v1/ingest/{source}" => StatusCode::NOT_FOUND,
                 _ if route.scopes.is_empty() => StatusCode::OK,
                 _ => StatusCode::UNAUTHORIZED,
             };
@@ -115,16 +130,7 @@ async fn no_route_reads_or_changes_another_users_data() {
         let routes = ROUTES.iter().filter(|route| route.scopes.contains(&scope) && personal(route.path));
         for route in routes.filter(|route| !publishes(route)) {
             let method: Method = route.method.parse().unwrap();
-            let body = match route.path {
-                "/v1/conversations/{id}" => json!({"user_id": "ada"}),
-                "/v1/conversations/{id}/messages" => json!({"text": "hello"}),
-                "/v1/users/{id}/notifications/{nid}" => json!({"read": true}),
-                "/v1/reminders" if route.method == "POST" => {
-                    json!({"message": "Pay me", "in_minutes": 5, "user_id": "ada"})
-                }
-                "/v1/users/{id}/{channel}/confirm" => json!({"code": "123456"}),
-                _ => json!({}),
-            };
+            let body = body_for(route);
             let (status, answer) =
                 hub.call(&bob, method.clone(), &theirs.path_for(route.path), Some(body.clone())).await;
             let is_list = route.method == "GET";
@@ -188,6 +194,52 @@ async fn no_route_reads_or_changes_another_users_data() {
     let (_, inbox) = hub.get(&hub.admin, "/v1/users/ada/notifications?state=unread").await;
     assert_eq!(inbox["items"].as_array().unwrap().len(), 1, "{inbox}");
     assert_eq!(hub.get(&hub.admin, "/v1/reminders").await.1["items"].as_array().unwrap().len(), 1);
+}
+
+/// Calls of people that are also an operator's work: an admin's session makes them for everyone.
+const OPERATORS_CALLS: [&str; 4] =
+    ["/v1/deliveries/{id}/retry", "/v1/deliveries/{id}/cancel", "/v1/subscribers/{id}/test", "/v1/users/{id}"];
+
+#[tokio::test]
+async fn an_admins_session_reads_the_data_of_others_and_acts_only_for_its_own_person() {
+    let hub = TestHub::start().await;
+    let session = sign_in(&hub, "me", "admin").await;
+    let session = session["token"].as_str().unwrap();
+    let theirs = Theirs::made(&hub, &hub.token("agent", "ada").await).await;
+    let acts = |route: &&Route| {
+        let is_own = route.path == "/v1/sessions/{id}" || OPERATORS_CALLS.contains(&route.path);
+        route.scopes.contains(&Scope::User) && route.method != "GET" && !is_own
+    };
+    for route in ROUTES.iter().filter(acts) {
+        let call = format!("{} {}", route.method, route.path);
+        let (path, body) = (theirs.path_for(route.path), body_for(route));
+        let method: Method = route.method.parse().unwrap();
+        let (status, answer) = hub.call(session, method.clone(), &path, Some(body.clone())).await;
+        let hint = answer["error"]["hint"].as_str().unwrap_or_default();
+        assert!(hint.contains("an admin token"), "{call}: {answer}");
+        // A reminder is found among those of the session's person only.
+        let refused = if route.path == "/v1/reminders/{id}" { StatusCode::NOT_FOUND } else { StatusCode::FORBIDDEN };
+        assert_eq!(status, refused, "{call}: {answer}");
+        let mine = path.replace("/ada", "/me");
+        if mine != path {
+            let (status, answer) = hub.call(session, method, &mine, Some(body)).await;
+            assert_ne!(status, StatusCode::FORBIDDEN, "{call}: {answer}");
+        }
+    }
+    let (_, inbox) = hub.get(session, "/v1/users/ada/notifications?state=unread").await;
+    assert_eq!(inbox["items"].as_array().unwrap().len(), 1, "nothing was read or pressed: {inbox}");
+    assert_eq!(hub.get(session, "/v1/reminders?user_id=ada").await.1["items"].as_array().unwrap().len(), 1);
+    for route in ROUTES.iter().filter(acts).filter(|route| route.path != "/v1/users/{id}/{channel}/test") {
+        let method: Method = route.method.parse().unwrap();
+        let (status, answer) = hub.call(&hub.admin, method, &theirs.path_for(route.path), Some(body_for(route))).await;
+        let expected = |status: StatusCode| status.is_success() || status == StatusCode::CONFLICT;
+        let has_channel = route.path.contains("{channel}");
+        assert!(expected(status) || has_channel, "{} {} with an admin token: {answer}", route.method, route.path);
+    }
+    let own = json!({"user_id": "me"});
+    assert_eq!(hub.call(session, Method::PUT, "/v1/conversations/mine", Some(own)).await.0, StatusCode::OK);
+    let said = hub.post(session, "/v1/conversations/mine/messages?user_id=me", json!({"text": "hello"})).await;
+    assert_eq!(said.0, StatusCode::ACCEPTED, "{said:?}");
 }
 
 #[tokio::test]

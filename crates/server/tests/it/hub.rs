@@ -4,6 +4,7 @@ use bellwire_server::auth::Scope;
 use bellwire_server::channels::Channel;
 use bellwire_server::mcp::McpServer;
 use bellwire_server::{App, Config, create_token};
+use bellwire_store::Clock;
 use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -54,6 +55,16 @@ impl TestHub {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let (stop, stopped) = oneshot::channel::<()>();
         let app = App::start_with_channels(config, listener, async move { drop(stopped.await) }, channels).await;
+        Self::of(app.expect("the hub starts"), folder, stop).await
+    }
+
+    /// A hub whose time is that of this clock.
+    pub(crate) async fn start_with_clock(clock: Clock) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let config = in_folder(Config::default(), &folder);
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let (stop, stopped) = oneshot::channel::<()>();
+        let app = App::start_with_clock(config, listener, async move { drop(stopped.await) }, clock).await;
         Self::of(app.expect("the hub starts"), folder, stop).await
     }
 

@@ -1,6 +1,12 @@
 //! Signing in: a code is exchanged once for a session, which its person lists and ends.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bellwire_core::Time;
 use bellwire_server::Config;
+use bellwire_store::{Clock, SessionOwner};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -159,4 +165,65 @@ async fn a_session_survives_a_restart_and_is_erased_with_its_person() {
     assert_eq!(stream.next().await, None, "its stream ends");
     let (status, answer) = hub.get(token(&session), "/v1/token").await;
     assert_eq!(status, StatusCode::UNAUTHORIZED, "{answer}");
+}
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// A hub, and the number of milliseconds by which its clock is ahead of the machine's.
+async fn hub_with_a_clock() -> (TestHub, Arc<AtomicI64>) {
+    let ahead = Arc::new(AtomicI64::new(0));
+    let read = ahead.clone();
+    let wall = move || {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        Time::from_millis(i64::try_from(since.as_millis()).unwrap() + read.load(Ordering::SeqCst))
+    };
+    (TestHub::start_with_clock(Clock::set_by(wall)).await, ahead)
+}
+
+/// Lets an hour pass for the timers of the hub.
+async fn pass_an_hour() {
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(3601)).await;
+    tokio::time::resume();
+}
+
+#[tokio::test]
+async fn a_page_that_only_listens_is_in_use_and_another_ends_after_seven_days() {
+    let (hub, ahead) = hub_with_a_clock().await;
+    let (listening, idle) = (sign_in(&hub, "ada", "user").await, sign_in(&hub, "ada", "user").await);
+    assert_eq!(hub.get(token(&idle), "/v1/token").await.0, StatusCode::OK);
+    let mut streams = [Listener::open(&hub, token(&listening), None).await, {
+        // Clears the cache of tokens: the second stream has read its session anew.
+        let made = hub.post(&hub.admin, "/v1/tokens", json!({"scope": "ingest"})).await.1;
+        let path = format!("/v1/tokens/{}", made["id"].as_str().unwrap());
+        assert_eq!(hub.call(&hub.admin, Method::DELETE, &path, None).await.0, StatusCode::NO_CONTENT);
+        Listener::open(&hub, token(&listening), None).await
+    }];
+    for stream in &mut streams {
+        stream.hear("unread").await;
+    }
+    let used_at = async || {
+        let owner = SessionOwner { user_id: Some("ada".into()), scope: "user".into() };
+        let sessions = hub.store().sessions(owner).await.unwrap();
+        sessions.iter().find(|one| listening["id"] == *one.id).map(|one| one.used_at)
+    };
+    for day in 1..=8 {
+        let before = used_at().await.expect("the session lasts");
+        ahead.store(day * DAY_MS, Ordering::SeqCst);
+        pass_an_hour().await;
+        let stored = async {
+            while used_at().await.expect("the session lasts") <= before {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), stored).await.expect("the stream's use is stored");
+    }
+    assert_eq!(hub.get(token(&listening), "/v1/token").await.0, StatusCode::OK);
+    let (status, answer) = hub.get(token(&idle), "/v1/token").await;
+    assert_eq!(status, StatusCode::UNAUTHORIZED, "{answer}");
+    let agent = hub.token("agent", "ada").await;
+    crate::people::send(&hub, &agent, "Still there?").await;
+    for stream in &mut streams {
+        assert!(stream.next().await.is_some(), "the stream goes on");
+    }
 }

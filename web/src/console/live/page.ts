@@ -1,7 +1,6 @@
 import { type TemplateResult, html, nothing } from 'lit';
-import { explain } from '../api.ts';
 import { exactTime, plural } from '../format.ts';
-import type { RowList, RowsElement } from '../list/rows.ts';
+import { type RowList, type RowsElement, START } from '../list/rows.ts';
 import { PageElement } from '../page.ts';
 import { to } from '../routes.ts';
 import type { Trace } from '../wire.ts';
@@ -15,31 +14,27 @@ const RATE_MS = 1000;
 
 /** Every event as it arrives, and what became of it. */
 export class LivePage extends PageElement {
-  static override properties = { ...PageElement.properties, filter: { state: true }, problem: { state: true } };
+  static override properties = { ...PageElement.properties, filter: { state: true } };
 
   declare filter: LiveFilter;
-  declare problem: string | null;
 
   #feed: LiveFeed | null = null;
 
   constructor() {
     super();
     this.filter = { text: '', group: null };
-    this.problem = null;
   }
 
   override connectedCallback(): void {
     super.connectedCallback();
-    const { api } = this.workspace;
-    const feed = new LiveFeed(api);
+    const feed = new LiveFeed(this.workspace);
     this.#feed = feed;
-    this.watch(feed.live, feed.status);
+    this.watch(feed.live, feed.status, feed.problem);
     const rate = setInterval(() => { this.requestUpdate(); }, RATE_MS);
     this.onLeave(() => {
       clearInterval(rate);
       feed.close();
     });
-    feed.load(api).catch((error: unknown) => { this.problem = explain('Earlier events could not be loaded', error); });
   }
 
   protected override render(): TemplateResult {
@@ -50,7 +45,7 @@ export class LivePage extends PageElement {
     const selected = this.route.id;
     return html`<h1>Live</h1><p class="sub">Every event as it arrives, and what became of it.</p>
       ${this.#bar(feed)}
-      ${this.problem === null ? nothing : html`<p class="problem" role="alert">${this.problem}</p>`}
+      ${this.#notes(feed)}
       <div class=${selected === null ? 'split alone' : 'split'}>
         <div class="card fill live-table" role="table" aria-label="Events" aria-rowcount=${rows.length}>
           <div role="rowgroup"><div class="live-head" role="row">${['Time', 'Event', 'Source', 'Conversation', 'Outcome'].map((name) =>
@@ -77,6 +72,13 @@ export class LivePage extends PageElement {
       <span class="end rate muted small"><span class=${`dot ${status}`}></span>${words}${skipped === 0 ? nothing : html` · ${plural(skipped, 'entry', 'entries')} skipped`}</span></div>`;
   }
 
+  #notes(feed: LiveFeed): TemplateResult {
+    const [problem, { gap }] = [feed.problem.get(), feed.live.get()];
+    return html`${problem === null ? nothing : html`<p class="problem" role="alert">${problem} <button class="link" @click=${() => feed.load()}>Retry</button></p>`}
+      ${gap === null ? nothing : html`<p class="gap muted small" role="status">Too many events came while the connection was lost:
+        those between ${exactTime(gap.from)} and ${exactTime(gap.to)} are not shown.</p>`}`;
+  }
+
   #empty(all: number): TemplateResult {
     if (all > 0) return html`<p class="empty">No event has these words and this outcome.</p>`;
     return html`<p class="empty">No event yet. Publish one from the <a href="/playground">playground</a>, or with<br>
@@ -101,7 +103,7 @@ export class LivePage extends PageElement {
   /** Scrolling down pauses, so that rows stay where they are read. */
   #scrolled(event: Event): void {
     const { scrollTop } = event.target as HTMLElement;
-    this.#feed?.live.update((live) => (scrollTop > 4 ? pause(live) : resume(live)));
+    this.#feed?.live.update((live) => (scrollTop > START ? pause(live) : resume(live)));
   }
 
   #resume(): void {

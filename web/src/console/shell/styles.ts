@@ -105,7 +105,7 @@ export const partStyles = css`
   .card { background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); }
   .card.fill { flex: 1; min-height: 0; display: flex; flex-direction: column; overflow: hidden; margin-bottom: 16px; }
   .pad { padding: 14px 16px; }
-  bellwire-rows { display: block; flex: 1; min-height: 0; overflow-y: auto; overscroll-behavior: contain; }
+  bellwire-rows { display: block; flex: 1; min-height: 0; overflow-y: auto; overflow-anchor: none; overscroll-behavior: contain; }
   .empty { margin: 0; padding: 40px 24px; text-align: center; color: var(--muted); }
   .empty code, .sub code { color: var(--text); }
   .problem { margin: 0; padding: 8px 14px; color: var(--error); overflow-wrap: anywhere; }

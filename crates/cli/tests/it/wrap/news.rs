@@ -164,6 +164,23 @@ fn the_session_of_the_harness_is_found_and_its_hooks_report_the_calls() {
 }
 
 #[test]
+fn the_only_agent_that_works_in_the_folder_is_told() {
+    let hub = Hub::start();
+    let folder = std::fs::canonicalize(hub.home.path()).expect("a folder");
+    for (user, id) in [("me", "mine"), ("ada", "hers")] {
+        let body = json!({ "user_id": user, "folder": folder }).to_string();
+        let token = hub.agent_token_of(user);
+        super::put(&hub, &token, &format!("/v1/conversations/{id}"), &body);
+    }
+    let payload = json!({ "task_id": "build-7", "result_summary": "green" }).to_string();
+    hub.run(&["emit", "task.background.complete", "--conversation", "mine", "--user", "me", &payload]);
+    let mut wrap = hub.command(&["wrap", "--hub-timeout", "20000", "--"]);
+    wrap.args(script()).current_dir(&folder);
+    let mut wrapped = Wrapped::start(wrap);
+    assert!(wrapped.news(1).contains("build-7"), "another person's agent in the same folder does not count");
+}
+
+#[test]
 fn without_a_conversation_everything_passes_and_the_reason_is_told_once() {
     let hub = Hub::start();
     let mut wrap = hub.command(&["wrap", "--hub-timeout", "20000", "--"]);
