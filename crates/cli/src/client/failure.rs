@@ -74,7 +74,7 @@ pub(crate) fn describe(error: &reqwest::Error, url: &str) -> anyhow::Error {
     let message = match io_kind {
         _ if error.is_timeout() => format!("the hub at {url} does not answer in time"),
         _ if tls.is_some() => format!("no secure connection to {url}: {}", tls.unwrap_or_default()),
-        Some(io::ErrorKind::ConnectionRefused) => format!("no hub answers at {url} (start one: bellwire serve)"),
+        Some(io::ErrorKind::ConnectionRefused) => format!("no hub answers at {url} (start one: bellwire start)"),
         _ if error.is_connect() => format!("the hub at {url} cannot be reached: {last}"),
         _ if error.is_decode() => format!("{url} answers, but not like a Bellwire: is the address right?"),
         _ => format!("the connection to {url} broke off: {last}"),

@@ -36,7 +36,7 @@ fn connected(host: Host, file: &HostFile, again: &str) -> CheckResult {
         Err(error) => CheckResult::warn(
             host.name(),
             format!("is installed, but its hub cannot be reached: {error:#}"),
-            "start the hub: bellwire serve",
+            "start the hub: bellwire start",
         ),
         Ok(_) => match notes::last_asked(host) {
             Some(at) => CheckResult::ok(host.name(), format!("is connected; it last asked {}", ago(at))),
