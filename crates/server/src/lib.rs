@@ -63,8 +63,6 @@ const RETENTION_STEP: usize = 1_000;
 const RETENTION_PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
 /// How long a stopping hub waits for incomplete requests. Most service managers kill a process after ten seconds.
 const STOP_GRACE: std::time::Duration = std::time::Duration::from_secs(5);
-/// A lease is longer than the longest attempt by this much, so that the outcome can be recorded.
-const ATTEMPT_MARGIN: std::time::Duration = std::time::Duration::from_secs(60);
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// A running hub.
@@ -423,7 +421,7 @@ async fn link_key(store: &dyn Store) -> Result<Vec<u8>, StartError> {
 fn rules(config: &Config, channels: &Channels) -> PeopleRules {
     let own = |per_hour: u64| Some(per_hour).filter(|per_hour| *per_hour > 0);
     PeopleRules {
-        channels: channels.rules(ATTEMPT_MARGIN),
+        channels: channels.rules(),
         notifications_per_hour: config.limits.notifications_per_hour,
         reminders_per_hour: own(config.limits.reminders_per_hour),
         infos_per_hour: own(config.limits.infos_per_hour),

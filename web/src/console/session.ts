@@ -164,6 +164,19 @@ function whyNoToken(error: unknown): string {
   return error.status === 0 ? 'The hub cannot be reached. Try again.' : error.message;
 }
 
+/**
+ * Names a session for what its tabs share: a tab must not go on with the stream of another session after its own has ended.
+ * Lock names are visible to every script of the origin, so it is a hash (FNV-1a, twice 32 bits) and not the token.
+ */
+export function sessionKey({ token }: Session): string {
+  const hash = (seed: number): string => {
+    let value = seed;
+    for (const character of token) value = Math.imul(value ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;
+    return value.toString(16).padStart(8, '0');
+  };
+  return hash(0x811c9dc5) + hash(0x1b873593);
+}
+
 /** Names the browser in the list of sessions, such as `Firefox on Linux`. */
 export function browserName(agent: string): string {
   const browsers = [['Edg/', 'Edge'], ['Firefox/', 'Firefox'], ['Chrome/', 'Chrome'], ['Safari/', 'Safari']] as const;

@@ -51,6 +51,11 @@ pub(super) fn append(text: &str, path: &[&str], value: &Value) -> Result<String>
     }
 }
 
+/// The value at `path`, if there is one.
+pub(super) fn value(text: &str, path: &[&str]) -> Result<Option<Value>> {
+    find(&parse(text)?, path).map(|node| value_of(text, node)).transpose()
+}
+
 /// The elements of the array at `path`; none if it is missing.
 pub(super) fn elements(text: &str, path: &[&str]) -> Result<Vec<Value>> {
     let root = parse(text)?;
@@ -107,14 +112,33 @@ pub(super) fn is_empty(text: &str) -> bool {
     parse(text).is_ok_and(|root| matches!(&root.kind, Kind::Object(members) if members.is_empty()))
 }
 
-/// The text without the child `at` of a container: with the comma and the space before it, or after it if it is the first.
+/// The text without the child `at` of a container and without one comma. Comments around it stay.
 fn without(text: &str, parent: &Node, spans: &[(usize, usize)], at: usize) -> String {
-    let (from, to) = match (at, spans.len()) {
-        (_, 1) => (parent.start + 1, parent.end - 1),
-        (0, _) => (spans[0].0, spans[1].0),
-        _ => (spans[at - 1].1, spans[at].1),
-    };
-    format!("{}{}", &text[..from], &text[to..])
+    let from = if at == 0 { parent.start + 1 } else { spans[at - 1].1 };
+    let to = spans.get(at + 1).map_or(parent.end - 1, |next| next.0);
+    let (space, rest) = (&text[from..spans[at].0], &text[spans[at].1..to]);
+    let (mut lead, mut tail) = (space.trim_end().to_owned(), rest.to_owned());
+    if let Some(comma) = comma_in(rest) {
+        tail.remove(comma);
+    } else if let Some(comma) = comma_in(&lead) {
+        lead.remove(comma);
+    }
+    if lead.is_empty() && at == 0 {
+        // Its place is taken by the next, or by nothing.
+        let is_only = spans.len() == 1 && tail.trim().is_empty();
+        (lead, tail) = if is_only { (lead, String::new()) } else { (space.to_owned(), tail.trim_start().to_owned()) };
+    } else if lead.contains("//") && !tail.trim_start_matches([' ', '\t', '\r']).starts_with('\n') {
+        // The end of a line ends the comment.
+        lead.push('\n');
+    }
+    format!("{}{lead}{tail}{}", &text[..from], &text[to..])
+}
+
+/// The comma between two values.
+fn comma_in(between: &str) -> Option<usize> {
+    let mut parser = Parser { text: between, at: 0 };
+    parser.space();
+    parser.rest().starts_with(',').then_some(parser.at)
 }
 
 /// The text with a new last child of a container.
@@ -133,9 +157,10 @@ fn insert(text: &str, parent: &Node, key: Option<&str>, value: &Value) -> String
     };
     let key = key.map(|key| format!("{}: ", Value::from(key))).unwrap_or_default();
     let child = format!("\n{level}{key}{}", pretty(value, &unit, &level));
+    let (child, newline) = if text.contains("\r\n") { (child.replace('\n', "\r\n"), "\r\n") } else { (child, "\n") };
     match last {
         Some((_, end)) => format!("{},{child}{}", &text[..end], &text[end..]),
-        None => format!("{}{child}\n{outer}{}", &text[..=parent.start], &text[parent.end - 1..]),
+        None => format!("{}{child}{newline}{outer}{}", &text[..=parent.start], &text[parent.end - 1..]),
     }
 }
 
@@ -152,7 +177,8 @@ fn pretty(value: &Value, unit: &str, level: &str) -> String {
 /// The indentation of one level: that of the first indented line, else two spaces.
 fn unit(text: &str) -> String {
     let indent = |line: &str| line[..line.len() - line.trim_start().len()].to_owned();
-    text.lines().map(indent).find(|indent| !indent.is_empty()).unwrap_or_else(|| "  ".to_owned())
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.map(indent).find(|indent| !indent.is_empty()).unwrap_or_else(|| "  ".to_owned())
 }
 
 /// The indentation of the line in which a byte stands.
@@ -161,11 +187,15 @@ fn indentation_before(text: &str, at: usize) -> String {
     line.chars().take_while(|c| *c == ' ' || *c == '\t').collect()
 }
 
+/// The value at a path of names, and of indexes into arrays.
 fn find<'a>(node: &'a Node, path: &[&str]) -> Option<&'a Node> {
     let Some((key, rest)) = path.split_first() else { return Some(node) };
-    let Kind::Object(members) = &node.kind else { return None };
-    // Of a name that stands twice, the last counts.
-    let (_, _, child) = members.iter().rev().find(|(_, name, _)| name == key)?;
+    let child = match &node.kind {
+        // Of a name that stands twice, the last counts.
+        Kind::Object(members) => members.iter().rev().find(|(_, name, _)| name == key).map(|(_, _, child)| child)?,
+        Kind::Array(items) => items.get(key.parse::<usize>().ok()?)?,
+        Kind::Other => return None,
+    };
     find(child, rest)
 }
 
@@ -380,9 +410,30 @@ mod tests {
             (r#"{"h":[{"ours":1},{"x":1}]}"#, r#"{"h":[{"x":1}]}"#),
             (r#"{"h":[{"x":1},{"ours":1},{"y":1}]}"#, r#"{"h":[{"x":1},{"y":1}]}"#),
             (r#"{"h":[{"ours":1},{"ours":2}],"z":1}"#, r#"{"z":1}"#),
+            ("{\"h\": [\n  1, // one\n  {\"ours\": 1}\n]}", "{\"h\": [\n  1 // one\n]}"),
+            ("{\"h\": [\n  1, // one\n  {\"ours\": 1}, 2]}", "{\"h\": [\n  1, // one\n 2]}"),
+            ("{\"h\": [1, // one\n  {\"ours\": 1}]}", "{\"h\": [1 // one\n]}"),
+            (
+                "{\"h\": [\n  {\"ours\": 1}, // it\n  // two\n  2, /* a, b */ {\"ours\": 2}, /* c */\n]}",
+                "{\"h\": [\n  // it\n  // two\n  2, /* a, b */ /* c */\n]}",
+            ),
+            ("{\"h\": [ // why\n  {\"ours\": 1} // it\n], \"z\": 1}", "{\"z\": 1}"),
+            ("{\"h\": [ // why\n  {\"ours\": 1}, {\"x\": 1} // it\n]}", "{\"h\": [ // why\n {\"x\": 1} // it\n]}"),
         ] {
-            assert_eq!(remove_elements(text, &["h"], ours).expect("it is valid"), left);
+            let after = remove_elements(text, &["h"], ours).expect("it is valid");
+            assert_eq!(after, left, "{text}");
+            parse(&after).expect("it is still valid");
         }
+    }
+
+    #[test]
+    fn line_ends_are_those_of_the_file() {
+        let text = "{\r\n  \"a\": 1,\r\n  \"hooks\": {}\r\n}\r\n";
+        let after = edited(text);
+        assert_eq!(after.matches('\n').count(), after.matches("\r\n").count(), "{after}");
+        assert!(after.matches('\n').count() > 10, "{after}");
+        // What was an empty container is removed with its last entry.
+        assert_eq!(restored(&after), "{\r\n  \"a\": 1\r\n}\r\n");
     }
 
     #[test]

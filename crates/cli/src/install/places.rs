@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use crate::hosts::Host;
 
+/// With what the name of the program begins: by that, our hooks are found again.
+pub(super) const PROGRAM: &str = "bellwire";
+
 /// The scope of an installation.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
@@ -52,8 +55,12 @@ pub(super) enum Entry {
 impl Site<'_> {
     /// The folder of this harness's files in the home folder, which a variable may change.
     fn folder(&self, variable: &str, default: &str) -> PathBuf {
-        let named = crate::data_dir::variable(variable).filter(|path| path.is_absolute());
-        named.unwrap_or_else(|| self.home.join(default))
+        Self::named(variable).unwrap_or_else(|| self.home.join(default))
+    }
+
+    /// A folder that a variable names. One that is not absolute is passed over, as it would depend on where this runs.
+    fn named(variable: &str) -> Option<PathBuf> {
+        crate::data_dir::variable(variable).filter(|path| path.is_absolute())
     }
 
     fn own(&self, variable: &str, in_home: &str, in_project: &str) -> PathBuf {
@@ -110,7 +117,7 @@ impl Site<'_> {
             Scope::User => self.folder("CLAUDE_CONFIG_DIR", ".claude").join("settings.json"),
             Scope::Project => self.project.join(".claude/settings.local.json"),
         };
-        let state = match crate::data_dir::variable("CLAUDE_CONFIG_DIR") {
+        let state = match Self::named("CLAUDE_CONFIG_DIR") {
             Some(folder) => folder.join(".claude.json"),
             None => self.home.join(".claude.json"),
         };
@@ -146,7 +153,7 @@ impl Site<'_> {
         entries.push(Entry::Needed(path(&["tools", "enableHooks"]), json!(true)));
         entries.push(Entry::Member(path(&["mcpServers", "bellwire"]), self.server()));
         let folder = match self.scope {
-            Scope::User => self.home.join(".gemini"),
+            Scope::User => self.folder("GEMINI_CLI_HOME", "").join(".gemini"),
             Scope::Project => self.project.join(".gemini"),
         };
         vec![Place { path: folder.join("settings.json"), entries }]
@@ -154,7 +161,7 @@ impl Site<'_> {
 
     fn opencode(&self) -> Vec<Place> {
         let folder = match self.scope {
-            Scope::User => match crate::data_dir::variable("XDG_CONFIG_HOME") {
+            Scope::User => match Self::named("XDG_CONFIG_HOME") {
                 Some(folder) => folder.join("opencode"),
                 None => self.home.join(".config/opencode"),
             },
@@ -236,8 +243,10 @@ fn shell_quoted(text: &str) -> String {
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
-/// Whether an element of a list of hooks is ours, of this or an earlier version and wherever the program was then.
-pub(super) fn is_our_hook(host: Host, element: &Value) -> bool {
-    let text = element.to_string();
-    text.contains("bellwire") && text.contains(&format!(" hook {}", host.name()))
+/// Whether a handler of a hook is ours, of this or an earlier version and wherever the program was then.
+pub(super) fn is_our_hook(host: Host, handler: &Value) -> bool {
+    let command = handler["command"].as_str().unwrap_or_default();
+    let Some((program, rest)) = command.rsplit_once(" hook ") else { return false };
+    let name = program.trim_end_matches(['\'', '"']).rsplit(['/', '\\', ' ', '\'', '"']).next().unwrap_or_default();
+    name.starts_with(PROGRAM) && rest.split(' ').next() == Some(host.name())
 }

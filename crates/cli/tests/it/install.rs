@@ -135,9 +135,8 @@ fn a_projects_files_are_kept_out_of_git() {
     for host in HOSTS {
         let done = install(&hub, &[host, "--project", folder]);
         assert!(done.status.success(), "{}", shown(&done));
-        let status = git(&["status", "--porcelain", "--untracked-files=all"]);
-        let shared = status.lines().filter(|line| !line.ends_with(".before-bellwire")).count();
-        assert_eq!(shared, 0, "{host}: {status}");
+        assert_eq!(git(&["status", "--porcelain", "--untracked-files=all"]), "", "{host}");
+        assert!(text(&done.stderr).contains(".git/info/exclude"), "{}", shown(&done));
         assert!(text(&install(&hub, &[host, "--project", folder]).stderr).contains("was connected already"));
         assert!(uninstall(&hub, &[host, "--project", folder]).status.success());
         assert_eq!(fs::read_to_string(&exclude).expect("a list"), before, "{host}");
@@ -160,6 +159,133 @@ fn a_token_of_the_environment_is_never_given_to_a_harness() {
         let file = fs::read_to_string(hub.home.path().join(".config/bellwire/hosts/gemini.toml")).expect("a file");
         assert!(!file.contains(admin.trim()), "it would make the agent the operator");
     }
+}
+
+/// A worktree has a file `.git`, and a part of a repository has none: git knows the list all the same.
+#[test]
+fn in_a_worktree_and_in_a_part_of_a_repository_git_shares_nothing_either() {
+    let hub = Hub::start();
+    let (main, tree) = (hub.home.path().join("main"), hub.home.path().join("tree"));
+    fs::create_dir_all(&main).expect("it can be made");
+    let git = |folder: &Path, words: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.args(["-c", "user.name=a", "-c", "user.email=a@example.org", "-C"]).arg(folder).args(words);
+        let done = git.output().expect("git runs");
+        assert!(done.status.success(), "git {words:?}: {done:?}");
+        text(&done.stdout)
+    };
+    git(&main, &["init", "--quiet"]);
+    git(&main, &["commit", "--quiet", "--allow-empty", "-m", "begin"]);
+    git(&main, &["worktree", "add", "--quiet", "../tree"]);
+    let exclude = main.join(".git/info/exclude");
+    let before = fs::read_to_string(&exclude).expect("a list");
+    let parts = [main.join("parts/a[1]"), main.join("parts/b")];
+    for part in &parts {
+        fs::create_dir_all(part.join(".claude")).expect("it can be made");
+        fs::write(part.join(".claude/settings.local.json"), "{\"env\": {\"KEY\": \"secret\"}}")
+            .expect("it can be written");
+    }
+    let all = [&tree, &parts[0], &parts[1]];
+    for project in all {
+        let done = install(&hub, &["claude-code", "--project", project.to_str().expect("text")]);
+        assert!(done.status.success() && text(&done.stderr).contains("info/exclude"), "{}", shown(&done));
+        assert!(project.join(".claude/settings.local.json").exists());
+    }
+    for folder in [&main, &tree] {
+        assert_eq!(git(folder, &["status", "--porcelain", "--untracked-files=all"]), "", "the backups neither");
+    }
+    for project in all {
+        assert!(uninstall(&hub, &["claude-code", "--project", project.to_str().expect("text")]).status.success());
+    }
+    assert_eq!(fs::read_to_string(&exclude).expect("a list"), before);
+    let alone = hub.home.path().join("alone");
+    fs::create_dir_all(&alone).expect("it can be made");
+    let done = install(&hub, &["claude-code", "--project", alone.to_str().expect("text")]);
+    assert!(done.status.success() && !text(&done.stderr).contains("exclude"), "there is no list: {}", shown(&done));
+}
+
+/// The names of the tokens that `install` made and that are valid.
+fn tokens(hub: &Hub) -> Vec<String> {
+    let list = hub.json(&["token", "list", "--json"]);
+    let valid = list["items"].as_array().expect("a list").iter().filter(|token| token["revoked_at"].is_null());
+    let names = valid.filter_map(|token| token["name"].as_str().map(str::to_owned));
+    names.filter(|name| name.starts_with("install")).collect()
+}
+
+#[test]
+fn no_token_is_forgotten() {
+    let hub = Hub::start();
+    // Two at once make one.
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert!(install(&hub, &["codex"]).status.success()));
+        }
+    });
+    assert_eq!(tokens(&hub), ["install codex"]);
+    // Another person's replaces it.
+    let other = install(&hub, &["codex", "--user", "ada"]);
+    assert!(other.status.success() && !text(&other.stderr).contains("still valid"), "{}", shown(&other));
+    assert_eq!(tokens(&hub), ["install codex"]);
+    let file = hub.home.path().join(".config/bellwire/hosts/codex.toml");
+    let installed = fs::read_to_string(&file).expect("the host's file");
+    let id =
+        installed.lines().find_map(|line| line.strip_prefix("token_id = \"")).expect("an id").trim_end_matches('"');
+    // A token of another hub is not revoked here.
+    fs::write(&file, installed.replace(&hub.url, "http://127.0.0.1:9")).expect("it can be written");
+    let away = uninstall(&hub, &["codex"]);
+    let said = text(&away.stderr);
+    assert!(away.status.success() && said.contains("the hub at http://127.0.0.1:9"), "{}", shown(&away));
+    assert!(said.contains(&format!("bellwire token revoke {id} --url http://127.0.0.1:9")), "{said}");
+    assert_eq!((tokens(&hub).len(), file.exists()), (1, false));
+    let (home, _) = hub.stop();
+    fs::write(&file, &installed).expect("it can be written");
+    let away = finish(command(home.path()).args(["uninstall", "codex"]), "");
+    let said = text(&away.stderr);
+    assert!(away.status.success() && said.contains(id) && said.contains("is still valid"), "{said}");
+    fs::write(&file, "no toml").expect("it can be written");
+    let unknown = finish(command(home.path()).args(["uninstall", "codex"]), "");
+    assert!(text(&unknown.stderr).contains("may still be valid"), "{}", shown(&unknown));
+}
+
+#[test]
+fn the_folders_that_variables_name_are_used() {
+    let hub = Hub::start();
+    let folder = hub.home.path().join("elsewhere");
+    let cases = [
+        ("claude-code", "CLAUDE_CONFIG_DIR", vec!["settings.json", ".claude.json"]),
+        ("codex", "CODEX_HOME", vec!["hooks.json", "config.toml"]),
+        ("gemini", "GEMINI_CLI_HOME", vec![".gemini/settings.json"]),
+        ("copilot", "COPILOT_HOME", vec!["hooks/bellwire.json", "mcp-config.json"]),
+    ];
+    for (host, variable, names) in cases {
+        let words = ["install", host, "--binary", env!("CARGO_BIN_EXE_bellwire")];
+        let done = finish(hub.command(&words).env(variable, &folder), "");
+        assert!(done.status.success(), "{}", shown(&done));
+        for name in names {
+            assert!(folder.join(name).exists(), "{host}: {name}");
+        }
+        assert!(finish(hub.command(&["uninstall", host]).env(variable, &folder), "").status.success());
+        assert_eq!(files(&folder), Vec::new(), "{host}");
+        // One that depends on where a program runs is passed over.
+        let dry = finish(hub.command(&words).arg("--dry-run").env(variable, "relative"), "");
+        assert!(dry.status.success() && !text(&dry.stdout).contains("relative"), "{}", shown(&dry));
+    }
+}
+
+#[test]
+fn a_program_that_could_not_be_found_again_is_refused_and_an_empty_file_is_used() {
+    let hub = Hub::start();
+    let other = hub.home.path().join("bw");
+    fs::copy(env!("CARGO_BIN_EXE_bellwire"), &other).expect("a copy");
+    let words = ["install", "gemini", "--binary", other.to_str().expect("text")];
+    let refused = hub.run(&words);
+    assert!(text(&refused.stderr).contains("must begin with bellwire"), "{}", shown(&refused));
+    fs::create_dir_all(hub.home.path().join(".gemini")).expect("it can be made");
+    let settings = hub.home.path().join(".gemini/settings.json");
+    fs::write(&settings, "").expect("it can be written");
+    let done = install(&hub, &["gemini"]);
+    assert!(done.status.success(), "{}", shown(&done));
+    assert!(fs::read_to_string(&settings).expect("a file").contains(" hook gemini"));
 }
 
 /// What `doctor` says of one harness.

@@ -7,10 +7,12 @@ use bellwire_store::{Claimant, NotifyAnswer, NotifyClaim, NotifyKey, NotifyRecip
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use super::attempt::Attempt;
 use super::envelope::{DeliveryFields, MCP_CHANNEL, NotifyRequest, NotifyVersion, WireContext};
 use super::refusal::Refusal;
-use super::{hash_of, recipient};
-use crate::channels::{NotifyDelivery, NotifyTarget};
+use super::{hash_of, recipient, uuid_of};
+use crate::channels::{NotifyDelivery, NotifyMessage, NotifyTarget};
+use crate::clock;
 use crate::http::Hub;
 
 /// A checked call with its target. Whether the origin may use the target is not decided yet.
@@ -122,6 +124,22 @@ impl Prepared {
     /// The context that the call came with, or a minted one.
     fn context(&self) -> RequestContext {
         self.call.request_context.clone().unwrap_or_else(|| minted_context(&self.origin, self.request_id))
+    }
+
+    /// The message for the channel.
+    pub(crate) fn message(&self, attempt: &Attempt) -> NotifyMessage {
+        NotifyMessage {
+            id: uuid_of(&self.key),
+            intent: self.call.intent,
+            origin: self.origin.clone(),
+            target: self.target.clone(),
+            user_id: self.recipient.user_id().map(str::to_owned),
+            conversation_id: attempt.conversation_id.clone(),
+            message: self.call.message.clone(),
+            subject: self.call.subject.clone(),
+            timezone: attempt.timezone.clone(),
+            at: clock::now(),
+        }
     }
 
     pub(crate) fn claim(&self, context: ClaimContext) -> NotifyClaim {

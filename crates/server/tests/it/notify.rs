@@ -3,6 +3,7 @@
 mod answers;
 mod daemons;
 mod dedup;
+mod elsewhere;
 mod ledger;
 mod outcomes;
 mod pager;

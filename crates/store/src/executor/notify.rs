@@ -79,7 +79,7 @@ impl Executor {
             }
             Admission::Deferred { notification_id, ending } => {
                 let notification_id = Some(notification_id);
-                let answer = NotifyAnswer { ending, duration_ms: 0, notification_id };
+                let answer = NotifyAnswer::without_attempt(ending, notification_id);
                 let row = NotifyRow { notification_id, ..new_row(&claim, fence, now) };
                 let draft = LedgerDraft {
                     reason: Some("quiet hours".to_owned()),
@@ -128,8 +128,11 @@ impl Executor {
             return Ok(false);
         };
         self.check_erasing(&row)?;
-        let lease_until = Some(now.plus(self.rules.attempt_ms(&row.channel)));
-        let (state, is_passed_on) = (NotifyState::Started, from == SentFrom::Elsewhere);
+        let (is_passed_on, lease_ms) = match from {
+            SentFrom::Here => (false, self.rules.attempt_ms(&row.channel)),
+            SentFrom::Elsewhere => (true, self.rules.passed_on_ms(&row.channel)),
+        };
+        let (state, lease_until) = (NotifyState::Started, Some(now.plus(lease_ms)));
         self.changes.notify.requests.insert(key, NotifyRow { state, is_passed_on, lease_until, ..row });
         Ok(true)
     }
@@ -140,10 +143,9 @@ impl Executor {
         end: Box<NotifyEnd>,
         source: &mut impl RowSource,
     ) -> Result<Option<NotifyAnswer>, StoreError> {
-        let NotifyEnd { key, fence, ending, duration_ms, unreachable_target } = *end;
-        let row = self.notify_row(&key, source).await?;
-        let notification_id = row.as_ref().and_then(|row| row.notification_id);
-        let answer = NotifyAnswer { ending, duration_ms, notification_id };
+        let (fence, unreachable_target) = (end.fence, end.unreachable_target.clone());
+        let row = self.notify_row(&end.key, source).await?;
+        let answer = end.into_answer(row.as_ref().and_then(|row| row.notification_id));
         let Some(row) = row.filter(|row| self.check_erasing(row).is_ok()) else {
             // The person was erased during the attempt, and the request with them.
             return Ok(Some(answer));
@@ -211,7 +213,7 @@ impl Executor {
     async fn end_unknown(&mut self, row: NotifyRow, source: &mut impl RowSource) -> Result<NotifyAnswer, StoreError> {
         let error = NotifyError::unknown_outcome("the hub stopped while it was being sent");
         let ending = NotifyEnding::failed(error, None);
-        let answer = NotifyAnswer { ending, duration_ms: 0, notification_id: row.notification_id };
+        let answer = NotifyAnswer::without_attempt(ending, row.notification_id);
         let draft = ended_draft(&row, &answer.ending);
         self.end_request(row, answer.clone());
         self.record(draft, source).await?;

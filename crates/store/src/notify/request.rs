@@ -123,6 +123,8 @@ pub struct NotifyEnd {
     pub ending: NotifyEnding,
     /// How long the attempt took.
     pub duration_ms: u64,
+    /// The ids of the parts that were delivered after the first.
+    pub further_parts: Vec<String>,
     /// The target, if it does not exist or its owner has blocked the hub: the channel is switched off for the person.
     pub unreachable_target: Option<String>,
 }
@@ -136,6 +138,28 @@ pub struct NotifyAnswer {
     pub duration_ms: u64,
     /// The item in the recipient's inbox.
     pub notification_id: Option<NotificationId>,
+    /// The ids of the parts that were delivered after the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_parts: Vec<String>,
+    /// Whether the target does not exist or its owner has blocked the hub.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unreachable: bool,
+}
+
+impl NotifyEnd {
+    /// The answer that it gives.
+    pub fn into_answer(self, notification_id: Option<NotificationId>) -> NotifyAnswer {
+        let Self { ending, duration_ms, further_parts, unreachable_target, .. } = self;
+        let is_unreachable = unreachable_target.is_some();
+        NotifyAnswer { ending, duration_ms, notification_id, further_parts, is_unreachable }
+    }
+}
+
+impl NotifyAnswer {
+    /// The answer without an attempt of which more is known.
+    pub(crate) fn without_attempt(ending: NotifyEnding, notification_id: Option<NotificationId>) -> Self {
+        Self { ending, duration_ms: 0, notification_id, further_parts: Vec::new(), is_unreachable: false }
+    }
 }
 
 /// How a request ended.

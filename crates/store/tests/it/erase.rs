@@ -162,7 +162,7 @@ async fn notifies(store: &dyn Store, user: &str) {
     let claimed = store.claim_notify(claim).await.unwrap();
     let NotifyClaimed::Mine { fence, .. } = claimed else { panic!("{claimed:?}") };
     let ending = NotifyEnding::failed(NotifyError::invalid(format!("{mark} is unknown")), None);
-    let end = NotifyEnd { key, fence, ending, duration_ms: 1, unreachable_target: None };
+    let end = NotifyEnd { key, fence, ending, duration_ms: 1, further_parts: Vec::new(), unreachable_target: None };
     store.end_notify(end).await.unwrap();
     let context = RequestContext {
         request_id: uuid::Uuid::nil(),

@@ -78,7 +78,14 @@ pub(crate) async fn start(backend: &Backend, number: u8, fence: i64) -> bool {
 }
 
 pub(crate) async fn end(backend: &Backend, number: u8, fence: i64, ending: NotifyEnding) -> Option<NotifyAnswer> {
-    let end = NotifyEnd { key: key(number), fence, ending, duration_ms: 12, unreachable_target: None };
+    let end = NotifyEnd {
+        key: key(number),
+        fence,
+        ending,
+        duration_ms: 12,
+        further_parts: Vec::new(),
+        unreachable_target: None,
+    };
     backend.store().end_notify(end).await.unwrap()
 }
 
@@ -300,7 +307,7 @@ on_every_store! {
         let fence = mine(&backend, send(1)).await;
         assert!(start(&backend, 1, fence).await);
         let (ending, unreachable_target) = (failed(ErrorClass::ValidationError), Some(ADDRESS.to_owned()));
-        let end = NotifyEnd { key: key(1), fence, ending, duration_ms: 1, unreachable_target };
+        let end = NotifyEnd { key: key(1), fence, ending, duration_ms: 1, further_parts: Vec::new(), unreachable_target };
         backend.store().end_notify(end).await.unwrap();
         assert!(!backend.store().settings("ada".into()).await.unwrap().channel("email").enabled);
         let items = inbox(&backend).await;

@@ -351,7 +351,14 @@ async fn notify(
     let mut words = format!("{claimed:?}");
     if let NotifyClaimed::Mine { fence, .. } = claimed {
         let started = fault.step(backend, async || store.start_notify(key, fence, SentFrom::Here).await).await?;
-        let end = NotifyEnd { key, fence, ending: ending.clone(), duration_ms: 1, unreachable_target: None };
+        let end = NotifyEnd {
+            key,
+            fence,
+            ending: ending.clone(),
+            duration_ms: 1,
+            further_parts: Vec::new(),
+            unreachable_target: None,
+        };
         let ended = fault.step(backend, async || store.end_notify(end.clone()).await).await?;
         words += &format!(" {started} {ended:?}");
     }

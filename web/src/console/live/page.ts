@@ -27,7 +27,7 @@ export class LivePage extends PageElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    const feed = new LiveFeed(this.workspace.api);
+    const feed = new LiveFeed(this.workspace);
     this.#feed = feed;
     this.watch(feed.live, feed.status, feed.problem);
     const rate = setInterval(() => { this.requestUpdate(); }, RATE_MS);
