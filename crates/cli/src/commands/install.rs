@@ -18,6 +18,7 @@ use crate::{authority, settings};
 /// ending .before-bellwire. Makes a token for the harness and writes it into hosts/HOST.toml in your configuration folder.
 /// Running it again repairs what is missing. It starts no program.
 #[derive(Args)]
+#[command(arg_required_else_help = true)]
 pub(crate) struct InstallArgs {
     /// The harness
     host: Host,
@@ -37,6 +38,7 @@ pub(crate) struct InstallArgs {
 ///
 /// Removes only Bellwire's entries, whatever else has changed, and the harness's token.
 #[derive(Args)]
+#[command(arg_required_else_help = true)]
 pub(crate) struct UninstallArgs {
     /// The harness
     host: Host,
@@ -117,7 +119,9 @@ pub(crate) fn run_uninstall(arguments: &UninstallArgs) -> Result<bool> {
         return Ok(true);
     }
     let _lock = install::lock(*host)?;
-    for changed in installation.removals()?.apply()? {
+    let changes = installation.removals()?;
+    let state = if changes.is_empty() && path.is_none() { "was not connected" } else { "is no longer connected" };
+    for changed in changes.apply()? {
         anstream::eprintln!("changed  {}", printable(&changed.display().to_string()));
     }
     if let Some(path) = path {
@@ -129,7 +133,7 @@ pub(crate) fn run_uninstall(arguments: &UninstallArgs) -> Result<bool> {
             Err(error) => warn(&format!("its token may still be valid ({error:#}); bellwire token list shows it")),
         }
     }
-    anstream::eprintln!("{}", paint(SAID, format!("{} is no longer connected", host.title())));
+    anstream::eprintln!("{}", paint(SAID, format!("{} {state}", host.title())));
     Ok(true)
 }
 
