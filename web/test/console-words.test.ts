@@ -34,7 +34,7 @@ test('a delivery of a notification in words', () => {
 test('an error says what failed, why, and what to do', () => {
   expect(explain('Not saved', new HubError(0, 'x'))).toBe('Not saved: the hub cannot be reached. Try again.');
   expect(explain('Not saved', new HubError(422, 'is a core subscriber', { code: 'invalid', message: '', field: 'disabled_subscribers', hint: 'leave it out' })))
-    .toBe('Not saved: disabled_subscribers is a core subscriber. leave it out');
+    .toBe('Not saved: disabled_subscribers is a core subscriber. Leave it out');
   expect(search({ a: 1, b: null, c: '', d: 'x y' })).toBe('?a=1&d=x+y');
 });
 

@@ -1,9 +1,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    background, completions, config, conversations, deliveries, demo, doctor, emit, erase, events, hook, inbox, inject,
-    install, ledger, mail, mcp, migrate, notify, pause, remind, run, say, serve, settings, simulate, subscribers, tail,
-    telegram, token, trace, wake,
+    background, completions, config, conversations, deliveries, demo, doctor, emit, erase, events, hook, inbox, ingest,
+    inject, install, ledger, mail, mcp, migrate, notify, pause, remind, run, say, serve, settings, simulate,
+    subscribers, tail, telegram, token, trace, wake,
 };
 
 /// The notification layer for AI agents.
@@ -50,6 +50,7 @@ pub(crate) enum Command {
     Ledger(ledger::LedgerArgs),
     Mail(mail::MailArgs),
     Telegram(telegram::TelegramArgs),
+    Ingest(ingest::IngestArgs),
     Token(token::TokenArgs),
     Erase(erase::EraseArgs),
     Config(config::ConfigArgs),

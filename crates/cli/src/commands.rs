@@ -13,6 +13,7 @@ pub(crate) mod events;
 mod folder;
 pub(crate) mod hook;
 pub(crate) mod inbox;
+pub(crate) mod ingest;
 pub(crate) mod inject;
 mod input;
 pub(crate) mod install;

@@ -32,8 +32,8 @@ use call::HookCall;
 use exchange::Exchange;
 use time_limit::TimeLimit;
 
-/// How long the harness may take to send its input. After that, `timeout_ms` of the host file counts.
-const INPUT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the harness may take to send its input, and the hook to parse it. After that, `timeout_ms` of the host file counts.
+const INPUT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Set to see on standard error why a hook was silent.
 const DEBUG: &str = "BELLWIRE_HOOK_DEBUG";
 
@@ -67,7 +67,9 @@ pub(crate) fn run(host: Host, event: Option<&str>) -> u8 {
 }
 
 fn answer(host: Host, event: Option<&str>, limit: &TimeLimit) -> Result<u8> {
-    let input = input::read(std::io::stdin().lock())?;
+    let bytes = input::read(std::io::stdin().lock())?;
+    limit.set(Instant::now() + INPUT_TIMEOUT);
+    let input = input::parse(&bytes)?;
     if let Some(other) = detect::other_host(host, &input) {
         anyhow::bail!("{} runs this hook; bellwire install {} makes one for it", other.title(), other.name());
     }

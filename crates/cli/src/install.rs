@@ -3,6 +3,7 @@
 mod changes;
 mod edit;
 mod exclusion;
+mod json_node;
 mod json_text;
 mod places;
 

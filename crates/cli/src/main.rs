@@ -65,6 +65,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Events(events) => commands::events::run(&events),
         Command::Hook(hook) => commands::hook::run(&hook),
         Command::Inbox(inbox) => commands::inbox::run(&inbox),
+        Command::Ingest(ingest) => commands::ingest::run(&ingest),
         Command::Inject(inject) => commands::inject::run(&inject),
         Command::Install(install) => commands::install::run_install(&install),
         Command::Ledger(ledger) => commands::ledger::run(&ledger),

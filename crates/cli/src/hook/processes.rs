@@ -48,8 +48,13 @@ pub(crate) fn session_of_parent(host: Host) -> FoundSession {
 
 /// Deletes what was noted of processes that have ended.
 pub(super) fn forget_ended() {
-    let Some(state) = state_folder() else { return };
-    for entry in fs::read_dir(state.join("processes")).into_iter().flatten().flatten() {
+    if let Some(state) = state_folder() {
+        forget_ended_in(&state.join("processes"));
+    }
+}
+
+fn forget_ended_in(processes: &Path) {
+    for entry in fs::read_dir(processes).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let mut parts = name.rsplit('-');
         let (started, id) =
@@ -175,6 +180,22 @@ mod tests {
         assert_eq!(session_in(folder.path()), FoundSession::One("s/1".into()));
         fs::write(folder.path().join("b"), "s2").expect("it can be written");
         assert_eq!(session_in(folder.path()), FoundSession::Several);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_with_the_id_of_another_that_has_ended_has_none_of_its_sessions() {
+        let state = tempfile::tempdir().expect("a folder");
+        let id = std::process::id();
+        let started = start_time(id).expect("it runs");
+        let of = |started| folder_of(state.path(), Host::Gemini, &Process { id, started });
+        for folder in [of(started), of(started - 1)] {
+            fs::create_dir_all(&folder).expect("it can be made");
+            fs::write(folder.join("s"), "s").expect("it can be written");
+        }
+        assert_eq!(session_in(&of(started + 1)), FoundSession::None);
+        forget_ended_in(&state.path().join("processes"));
+        assert!(of(started).exists() && !of(started - 1).exists());
     }
 
     #[cfg(target_os = "linux")]

@@ -274,6 +274,23 @@ mod tests {
         assert!(dangling.apply().expect_err("it leads nowhere").to_string().contains("a link to a file"));
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_file_keeps_its_owner() {
+        use std::os::unix::fs::{MetadataExt as _, chown};
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("settings.json");
+        fs::write(&path, "old").expect("it can be written");
+        // Only the operator can give files away; for others there is nothing to test.
+        if chown(&path, Some(4711), Some(4712)).is_err() {
+            return;
+        }
+        let change = FileChange::of(path.clone(), |_| Ok(Some("new".into()))).expect("it can be read");
+        change.apply().expect("it can be written");
+        let after = fs::metadata(&path).expect("a file");
+        assert_eq!((after.uid(), after.gid()), (4711, 4712));
+    }
+
     #[test]
     fn a_file_that_changed_meanwhile_or_is_read_only_is_left_alone() {
         let folder = tempfile::tempdir().expect("a folder");

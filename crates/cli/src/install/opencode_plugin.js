@@ -4,6 +4,8 @@ import { spawn } from "node:child_process";
 
 const PROGRAM = "bellwire";
 const TIMEOUT_MS = 2000;
+// Failed calls that are remembered, because each is told of several times.
+const FAILED_MAX = 1000;
 
 const ask = (input) =>
   new Promise((resolve) => {
@@ -72,6 +74,7 @@ export const Bellwire = async ({ client, directory }) => {
       // A tool that throws ends without `tool.execute.after`.
       if (part?.type === "tool" && part.state?.status === "error" && !failed.has(part.callID)) {
         failed.add(part.callID);
+        if (failed.size > FAILED_MAX) failed.delete(failed.values().next().value);
         const { input, error } = part.state;
         await tell("tool.failed", part.sessionID, { call: part.callID, tool: part.tool, arguments: input, error });
       }

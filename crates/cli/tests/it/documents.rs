@@ -48,6 +48,7 @@ pub(crate) enum Story {
     /// With a stand-in for Telegram.
     Telegram,
     Frameworks,
+    Ingest,
 }
 
 use Check::{By, Configuration, PartOf, Play};
@@ -75,6 +76,10 @@ pub(crate) const CHECKED: &[(&str, &str, &[&str], Check)] = &[
     ("docs/events.md", "Examples", &["json"], By("walkthrough::every_example_event_is_published_and_shown")),
     ("docs/frameworks.md", "Agents built with a framework", &["sh"], Play(Story::Frameworks)),
     ("docs/hub.md", "Why was the agent told?", &["sh", "text"], Play(Story::Walkthrough)),
+    ("docs/ingest.md", "Webhooks from other systems", &["toml"], Configuration),
+    ("docs/ingest.md", "Trying it out", &["json", "toml", "sh", "text"], Play(Story::Ingest)),
+    ("docs/ingest.md", "Alertmanager", &["toml"], Configuration),
+    ("docs/ingest.md", "Any JSON", &["toml"], Configuration),
     ("docs/library.md", "A timeline", &["text"], By("tidy::the_guide_shows_what_the_first_timeline_prints")),
     ("docs/subscribers.md", "Writing a subscriber", &["toml", "sh", "text"], Play(Story::Subscribers)),
     ("docs/subscribers.md", "The template", &["jinja"], Play(Story::Subscribers)),
@@ -141,6 +146,7 @@ pub(crate) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/frameworks.md", "export async function turn(conversation", SDKS),
     ("docs/frameworks.md", "import { isStepCount", SDKS),
     ("docs/frameworks.md", "export async function turn(model", SDKS),
+    ("docs/ingest.md", "receivers:", "a file of Alertmanager"),
     (
         "docs/library.md",
         "use bellwire_core::",

@@ -32,6 +32,8 @@ const COMMANDS: &[&[&str]] = &[
     &["settings", "confirm"],
     &["deliveries"],
     &["ledger"],
+    &["ingest", "list"],
+    &["ingest", "test"],
     &["mail", "test"],
     &["telegram", "pair"],
     &["token", "create"],

@@ -20,6 +20,7 @@ mod help;
 mod hook;
 mod hostile;
 mod inbox;
+mod ingest;
 mod install;
 mod lists;
 mod logging;

@@ -1,6 +1,6 @@
 import { type TemplateResult, html, nothing } from 'lit';
 import { explain, segment } from '../api.ts';
-import { ago, plural, shortTime, until } from '../format.ts';
+import { plural, shortTime, until } from '../format.ts';
 import { PagedList } from '../list/paged.ts';
 import type { RowList } from '../list/rows.ts';
 import { PageElement } from '../page.ts';
@@ -42,7 +42,7 @@ export class DeliveriesPage extends PageElement {
   protected override render(): TemplateResult {
     const chip = (name: string, pressed: boolean, press: () => void): TemplateResult =>
       html`<button aria-pressed=${pressed ? 'true' : 'false'} @click=${press}>${name}</button>`;
-    return html`<h1>Deliveries</h1><p class="sub">What leaves the hub, by mail or another channel. Dead letters first: they were given up.</p>
+    return html`<h1>Deliveries</h1><p class="sub">What the hub sends by email, Telegram and other channels. Dead letters come first: the hub has given them up.</p>
       <div class="bar"><div class="chips" role="group" aria-label="Show">
         ${FILTERS.map(([state, name]) => chip(name, !this.ledger && this.state === state, () => { this.#choose(state); }))}
         ${chip('Ledger by origin', this.ledger, () => { this.ledger = true; })}</div>
@@ -75,7 +75,7 @@ export class DeliveriesPage extends PageElement {
       <span class=${`v ${LOOKS[state]}`}><span>${state}</span></span>
       <div class="what"><b><bdi>${target}</bdi></b> <span class="muted">${channel} · <bdi>${user}</bdi></span>
         ${reason === null || reason === '' ? nothing : html`<p class=${state === 'failed' ? 'why error' : 'why'} dir="auto">${reason}</p>`}
-        <p class="muted small">${plural(attempts, 'attempt')} · ${when} · planned ${ago(created)}</p>
+        <p class="muted small">${plural(attempts, 'attempt')} · ${when} · planned ${shortTime(created)}</p>
         ${answer === undefined ? nothing : html`<p class="small" role="status">${answer}</p>`}
         ${this.asked?.id === id ? this.#question(delivery, this.asked.action) : nothing}</div>
       <div class="acts">${canRetry(delivery) ? html`<button @click=${() => { this.asked = { id, action: 'retry' }; }}>Retry…</button>` : nothing}

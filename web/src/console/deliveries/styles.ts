@@ -8,7 +8,7 @@ export const deliveriesStyles = css`
   .delivery .why.error { color: var(--error); }
   .delivery .acts { display: flex; gap: 6px; }
   @media (max-width: 480px) {
-    .delivery { grid-template-columns: minmax(0, 1fr) auto; }
+    .delivery { grid-template-columns: minmax(0, 1fr) auto; row-gap: 4px; }
     .delivery .what { grid-column: 1 / -1; order: 3; }
   }
 `;
