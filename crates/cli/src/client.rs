@@ -87,8 +87,11 @@ impl Connection {
             return Ok(token.clone());
         }
         let dir = self.data_dir()?;
-        data_dir::admin_token(&dir)?
-            .with_context(|| format!("no token: say --token or BELLWIRE_TOKEN ({} has no admin.token)", dir.display()))
+        // The first start of a hub makes it.
+        data_dir::admin_token(&dir)?.with_context(|| {
+            let dir = dir.display();
+            format!("no token: {dir} has no admin.token; run bellwire start, or say --token or BELLWIRE_TOKEN")
+        })
     }
 }
 

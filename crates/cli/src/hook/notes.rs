@@ -160,13 +160,19 @@ fn forget_old(sessions: &Path) {
     }
 }
 
-/// Marks a session, or every session, as one that hears nothing; or ends that.
+/// Marks a session, or every session, as one that hears nothing; or ends that. Without a conversation the end is that of each
+/// session's own mark too. Returns whether anything changed.
 pub(crate) fn set_paused(conversation: Option<&str>, paused: bool) -> std::io::Result<bool> {
     let Some(state) = state_folder() else {
         return Err(std::io::Error::other("there is no home folder, so no folder for notes"));
     };
     let folder = state.join("paused");
     make_private_folder(&folder)?;
+    if conversation.is_none() && !paused {
+        let marks: Vec<_> = entries(&folder).collect();
+        marks.iter().try_for_each(|(_, path)| fs::remove_file(path))?;
+        return Ok(!marks.is_empty());
+    }
     let path = folder.join(conversation.map_or_else(|| "all".to_owned(), pause_name));
     let before = path.exists();
     match (paused, before) {
