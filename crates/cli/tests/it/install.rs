@@ -52,6 +52,8 @@ fn in_an_empty_home_it_makes_files_and_removes_them_again() {
         let dry = install(&hub, &[host, "--dry-run"]);
         assert!(dry.status.success() && text(&dry.stdout).contains("+++ "), "{}", shown(&dry));
         assert_eq!(files(hub.home.path()), before, "--dry-run changes nothing");
+        let nothing = uninstall(&hub, &[host]);
+        assert!(nothing.status.success() && text(&nothing.stderr).contains("was not connected"), "{}", shown(&nothing));
         let done = install(&hub, &[host]);
         assert!(done.status.success(), "{}", shown(&done));
         let installed = files(hub.home.path());
@@ -232,7 +234,10 @@ fn doctor_sees_whether_a_harness_is_installed_and_alive() {
     assert_eq!(doctor(&hub, "codex"), Value::Null);
     assert!(install(&hub, &["codex"]).status.success());
     let silent = doctor(&hub, "codex");
-    assert_eq!((&silent["level"], &silent["message"]), (&json!("warn"), &json!("is installed, and has never asked")));
+    let skipped = "it skips the hooks that you do not trust: SessionStart, UserPromptSubmit, PostToolUse, PostCompact, Stop, \
+                   SubagentStop, SessionEnd";
+    let never = format!("is installed and has never asked; {skipped}");
+    assert_eq!((&silent["level"], &silent["message"]), (&json!("warn"), &json!(never)));
     assert!(silent["fix"].as_str().is_some_and(|fix| fix.contains("/hooks")), "{silent}");
     let input = json!({
         "session_id": "s1", "hook_event_name": "PostToolUse", "turn_id": "1", "tool_name": "t", "tool_use_id": "c1",
@@ -243,7 +248,9 @@ fn doctor_sees_whether_a_harness_is_installed_and_alive() {
     fs::write(&file, slow).expect("it can be written");
     assert!(hub.run_with(&["hook", "codex"], &input.to_string()).status.success());
     let alive = doctor(&hub, "codex");
-    assert_eq!(alive["message"], "is connected; it last asked less than a minute ago", "{alive}");
+    assert_eq!(alive["message"], format!("is installed and last asked less than a minute ago; {skipped}"), "{alive}");
+    assert!(install(&hub, &["gemini"]).status.success());
+    assert_eq!(doctor(&hub, "gemini")["message"], "is installed; it has never asked");
     fs::write(hub.home.path().join(".codex/hooks.json"), "{}").expect("it can be written");
     let half = doctor(&hub, "codex");
     assert_eq!(half["message"], "some of its entries are missing or older", "{half}");
@@ -253,4 +260,14 @@ fn doctor_sees_whether_a_harness_is_installed_and_alive() {
     assert!(again["message"].as_str().is_some_and(|message| message.starts_with("is connected")), "{again}");
     fs::remove_file(&file).expect("it can be removed");
     assert_eq!(doctor(&hub, "codex")["message"], "its hooks have no token, so they are silent");
+}
+
+#[test]
+fn without_a_harness_the_command_lists_them() {
+    let home = tempfile::tempdir().expect("a folder");
+    for name in ["install", "uninstall"] {
+        let output = finish(command(home.path()).arg(name), "");
+        assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+        assert!(HOSTS.iter().all(|host| text(&output.stderr).contains(host)), "{}", shown(&output));
+    }
 }
