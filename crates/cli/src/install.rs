@@ -38,6 +38,12 @@ impl Installation {
         Ok(Self { host, project, binary, home })
     }
 
+    /// Whether it is installed for all sessions of the user, which include those of a project.
+    pub(crate) fn is_for_all_sessions(&self) -> bool {
+        let all = Self { host: self.host, project: None, binary: self.binary.clone(), home: self.home.clone() };
+        all.entries() == Some(true)
+    }
+
     fn site(&self) -> Site<'_> {
         let scope = if self.project.is_some() { Scope::Project } else { Scope::User };
         let project = self.project.as_deref().unwrap_or(&self.home);
@@ -73,7 +79,7 @@ impl Installation {
             let is_ours = !changes::backup(&place.path).exists();
             FileChange::of(place.path.clone(), |before| edit::remove(self.host, &place, before, is_ours))
         };
-        let mut changes = site.places().into_iter().map(change).collect::<Result<Vec<FileChange>>>()?;
+        let mut changes = site.places_to_clear().into_iter().map(change).collect::<Result<Vec<FileChange>>>()?;
         if let Some(project) = &self.project {
             changes
                 .extend(Exclusion::of(self.host, project, &site.places())?.map(|list| list.change(false)).transpose()?);

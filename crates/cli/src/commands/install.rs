@@ -95,6 +95,13 @@ pub(crate) fn run_install(arguments: &InstallArgs) -> Result<bool> {
     }
     let binary = install::binary(place.binary.as_deref())?;
     let installation = place.installation(*host, binary.clone())?;
+    ensure!(
+        place.project.is_none() || !installation.is_for_all_sessions(),
+        "{} is connected for all of your sessions, and hooks of a project would run in addition; to connect only this folder, \
+         run bellwire uninstall {} first",
+        host.title(),
+        host.name()
+    );
     let changes = installation.additions()?;
     let runs_hub = service::is_wanted(arguments)?;
     if place.dry_run {

@@ -10,6 +10,9 @@ use crate::hosts::Host;
 /// With what the name of the program begins: by that, our hooks are found again.
 pub(super) const PROGRAM: &str = "bellwire";
 
+/// OpenCode's settings files.
+const OPENCODE_SETTINGS: [&str; 2] = ["opencode.jsonc", "opencode.json"];
+
 /// The scope of an installation.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
@@ -163,15 +166,9 @@ impl Site<'_> {
     }
 
     fn opencode(&self) -> Vec<Place> {
-        let folder = match self.scope {
-            Scope::User => match Self::named("XDG_CONFIG_HOME") {
-                Some(folder) => folder.join("opencode"),
-                None => self.home.join(".config/opencode"),
-            },
-            Scope::Project => self.project.join(".opencode"),
-        };
-        let commented = folder.join("opencode.jsonc");
-        let settings = if commented.exists() { commented } else { folder.join("opencode.json") };
+        let folder = self.opencode_folder();
+        let [commented, plain] = OPENCODE_SETTINGS.map(|name| folder.join(name));
+        let settings = if commented.exists() { commented } else { plain };
         let mut command = vec![self.binary];
         command.extend(self.server_arguments());
         let server = json!({ "type": "local", "command": command, "enabled": true });
@@ -181,6 +178,30 @@ impl Site<'_> {
             Place { path: folder.join("plugin/bellwire.js"), entries: vec![Entry::File(plugin)] },
             Place { path: settings, entries: vec![Entry::Member(path(&["mcp", "bellwire"]), server)] },
         ]
+    }
+
+    fn opencode_folder(&self) -> PathBuf {
+        match self.scope {
+            Scope::User => match Self::named("XDG_CONFIG_HOME") {
+                Some(folder) => folder.join("opencode"),
+                None => self.home.join(".config/opencode"),
+            },
+            Scope::Project => self.project.join(".opencode"),
+        }
+    }
+
+    /// The files in which an earlier installation may have left entries: OpenCode reads two settings files, and the user may
+    /// have added the one that comes first.
+    pub(super) fn places_to_clear(&self) -> Vec<Place> {
+        let mut places = self.places();
+        if self.host == Host::OpenCode {
+            let server = || vec![Entry::Member(path(&["mcp", "bellwire"]), Value::Null)];
+            let all =
+                OPENCODE_SETTINGS.map(|name| Place { path: self.opencode_folder().join(name), entries: server() });
+            places.truncate(1);
+            places.extend(all);
+        }
+        places
     }
 
     fn cursor(&self) -> Vec<Place> {

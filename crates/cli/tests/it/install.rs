@@ -205,6 +205,18 @@ fn the_folders_that_variables_name_are_used() {
 }
 
 #[test]
+fn an_entry_is_removed_from_a_settings_file_that_another_has_replaced() {
+    let hub = Hub::start();
+    assert!(install(&hub, &["opencode"]).status.success());
+    let folder = hub.home.path().join(".config/opencode");
+    assert!(fs::read_to_string(folder.join("opencode.json")).expect("a file").contains("bellwire"));
+    let mine = "{\n  // mine\n  \"theme\": \"x\"\n}\n";
+    fs::write(folder.join("opencode.jsonc"), mine).expect("it can be written");
+    assert!(uninstall(&hub, &["opencode"]).status.success());
+    assert_eq!(files(&folder), [(folder.join("opencode.jsonc").display().to_string(), mine.to_owned())]);
+}
+
+#[test]
 fn a_program_that_could_not_be_found_again_is_refused_and_an_empty_file_is_used() {
     let hub = Hub::start();
     let other = hub.home.path().join("bw");

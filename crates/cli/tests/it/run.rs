@@ -182,3 +182,16 @@ fn a_hub_that_goes_away_meanwhile_costs_a_warning() {
     assert_eq!(output.status.code(), Some(5));
     assert!(text(&output.stderr).contains("the hub could not be told"), "{}", text(&output.stderr));
 }
+
+#[test]
+fn a_hub_that_never_answers_does_not_keep_the_command() {
+    let hub = Hub::start();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", silent.local_addr().expect("its address"));
+    let words = ["run", "--conversation", "chat", "--user", "me", "--url", &url, "--", "sh", "-c", "exit 6"];
+    let begun = std::time::Instant::now();
+    let output = hub.run(&words);
+    assert_eq!(output.status.code(), Some(6));
+    assert!(text(&output.stderr).contains("could not be told: it does not answer"), "{}", text(&output.stderr));
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+}

@@ -1,9 +1,11 @@
 //! Which conversations are told.
 
 use std::path::Path;
+use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use jiff::{SignedDuration, Timestamp};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Connection, with_query};
@@ -11,6 +13,9 @@ use crate::hosts::{Host, HostFile};
 
 /// A conversation is open for so long after its last use.
 const OPEN_FOR: SignedDuration = SignedDuration::from_hours(24);
+
+/// How long a command that has ended waits for the hub.
+const PUBLISH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A hub, and the conversations that are told.
 pub(super) struct Targets {
@@ -58,7 +63,10 @@ impl Targets {
             event
         };
         let events: Vec<Value> = self.conversations.iter().map(addressed).collect();
-        self.client.post("/v1/events", &json!(events)).map(drop)
+        let body = Some(("application/json", json!(events).to_string()));
+        let sent = self.client.send_async(Method::POST, "/v1/events", body);
+        let told = self.client.block_on(async { tokio::time::timeout(PUBLISH_TIMEOUT, sent).await });
+        told.context("it does not answer")?.map(drop)
     }
 
     pub(super) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {

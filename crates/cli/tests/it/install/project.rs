@@ -74,3 +74,19 @@ fn in_a_worktree_and_in_a_part_of_a_repository_git_shares_nothing_either() {
     let done = install(&hub, &["claude-code", "--project", alone.to_str().expect("text")]);
     assert!(done.status.success() && !text(&done.stderr).contains("exclude"), "there is no list: {}", shown(&done));
 }
+
+#[test]
+fn what_is_installed_for_all_sessions_is_not_installed_for_a_project_too() {
+    let hub = Hub::start();
+    let project = hub.home.path().join("project");
+    fs::create_dir_all(&project).expect("it can be made");
+    let folder = project.to_str().expect("text");
+    for host in HOSTS {
+        assert!(install(&hub, &[host]).status.success());
+        let refused = install(&hub, &[host, "--project", folder]);
+        assert!(text(&refused.stderr).contains("for all of your sessions"), "{}", shown(&refused));
+        assert!(uninstall(&hub, &[host]).status.success());
+        let done = install(&hub, &[host, "--project", folder]);
+        assert!(done.status.success(), "{}", shown(&done));
+    }
+}
