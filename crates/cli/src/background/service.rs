@@ -13,7 +13,8 @@ use super::PAUSE;
 use crate::install::FileChange;
 
 /// The first line of every file of ours. A file without it is the user's own.
-const MARK: &str = "Written by bellwire install --service, removed by bellwire uninstall.";
+// Without two hyphens, which a comment of XML cannot have.
+const MARK: &str = "Written by bellwire install, removed by bellwire uninstall.";
 /// Longer than systemd gives a service to end.
 const CALL_MAX: Duration = Duration::from_secs(120);
 
@@ -92,6 +93,8 @@ impl Service {
         let change = |unit: &Unit| {
             let has_control = unit.command.iter().any(|word| word.chars().any(char::is_control));
             ensure!(!has_control, "a path has a control character, which a unit cannot have");
+            let is_refused = self.manager == Manager::Systemd && unit.command[0].contains(['"', '\'', '\\']);
+            ensure!(!is_refused, "{} has a character that systemd refuses; put the program elsewhere", unit.command[0]);
             let after = match self.manager {
                 Manager::Systemd => systemd::unit(unit),
                 Manager::Launchd => launchd::agent(unit),

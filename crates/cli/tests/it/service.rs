@@ -23,6 +23,7 @@ case "$2" in
     pid=$(cat "$HOME/$name.pid")
     kill "$pid" 2>/dev/null
     while kill -0 "$pid" 2>/dev/null && ! grep -q ') Z ' "/proc/$pid/stat"; do sleep 0.05; done
+    rm "$HOME/$name.pid"
     ;;
   is-failed) exit 1 ;;
 esac
