@@ -64,6 +64,20 @@ impl Host {
         matches!(self, Self::ClaudeCode | Self::Codex | Self::OpenCode)
     }
 
+    /// The harness by the name with which its MCP client introduces itself.
+    pub(crate) fn of_mcp_client(name: &str) -> Option<Self> {
+        let known = [
+            ("claude-code", Self::ClaudeCode),
+            ("codex", Self::Codex),
+            ("gemini-cli", Self::Gemini),
+            ("opencode", Self::OpenCode),
+            ("cursor", Self::Cursor),
+            ("github-copilot", Self::Copilot),
+        ];
+        let name = name.to_ascii_lowercase();
+        known.into_iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, host)| host)
+    }
+
     /// The conversation of one of its sessions.
     pub(crate) fn conversation(self, session: &str) -> String {
         format!("{}:{session}", self.name())

@@ -21,6 +21,7 @@ use crate::{authority, settings};
 /// Running it again repairs what is missing. It starts no program unless you say so: with `--service`, or on a terminal when it
 /// asks because no hub runs.
 #[derive(Args)]
+#[command(arg_required_else_help = true)]
 pub(crate) struct InstallArgs {
     /// The harness
     host: Host,
@@ -51,6 +52,7 @@ pub(crate) struct InstallArgs {
 /// Removes only Bellwire's entries, whatever else has changed, and the harness's token. With the last harness, it also removes
 /// what `install --service` has set up.
 #[derive(Args)]
+#[command(arg_required_else_help = true)]
 pub(crate) struct UninstallArgs {
     /// The harness
     host: Host,
@@ -150,7 +152,9 @@ pub(crate) fn run_uninstall(arguments: &UninstallArgs) -> Result<bool> {
         return Ok(true);
     }
     let _lock = install::lock(*host)?;
-    for changed in installation.removals()?.apply()? {
+    let changes = installation.removals()?;
+    let state = if changes.is_empty() && path.is_none() { "was not connected" } else { "is no longer connected" };
+    for changed in changes.apply()? {
         anstream::eprintln!("changed  {}", printable(&changed.display().to_string()));
     }
     if let Some(path) = path {
@@ -164,7 +168,7 @@ pub(crate) fn run_uninstall(arguments: &UninstallArgs) -> Result<bool> {
     }
     // After the token was revoked, for which the hub is needed.
     service::remove(&connection.settings, arguments.service)?;
-    anstream::eprintln!("{}", paint(SAID, format!("{} is no longer connected", host.title())));
+    anstream::eprintln!("{}", paint(SAID, format!("{} {state}", host.title())));
     Ok(true)
 }
 

@@ -77,7 +77,7 @@ async fn serve(loaded: LoadedConfig, log: &Log) -> Result<bool> {
     let listen = loaded.config.listen;
     let listener = TcpListener::bind(listen)
         .await
-        .with_context(|| format!("cannot listen on {listen} (another port: --port 0 takes a free one)"))?;
+        .with_context(|| format!("cannot listen on {listen} (another port: --port, or server.listen of the configuration; 0 takes a free one)"))?;
     data_dir::create(&dir)?;
     if data_dir::close_admin_token(&dir)? {
         let path = data_dir::token_path(&dir);

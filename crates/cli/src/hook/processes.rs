@@ -46,6 +46,12 @@ pub(crate) fn session_of_parent(host: Host) -> FoundSession {
     folder.map_or(FoundSession::None, |folder| session_in(&folder))
 }
 
+/// Whether a hook has noted that the harness that started this process has this session.
+pub(crate) fn is_registered(host: Host, session: &str) -> bool {
+    let folder = harness(host).and_then(|process| Some(folder_of(&state_folder()?, host, &process)));
+    folder.is_some_and(|folder| folder.join(file_name(session)).exists())
+}
+
 /// Deletes what was noted of processes that have ended.
 pub(super) fn forget_ended() {
     if let Some(state) = state_folder() {

@@ -252,6 +252,14 @@ mod tests {
         assert_eq!(fs::read_to_string(backup(&path)).expect("a backup"), "None");
         assert_eq!(crate::data_dir::open_to_others(&path), None);
         assert_eq!(crate::data_dir::open_to_others(&backup(&path)), None);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("its mode can be set");
+            let change = FileChange::of(path.clone(), |_| Ok(Some("newer".into()))).expect("it can be read");
+            change.apply().expect("it can be written");
+            assert_eq!(fs::metadata(&path).expect("a file").permissions().mode() & 0o777, 0o640);
+        }
     }
 
     #[cfg(unix)]

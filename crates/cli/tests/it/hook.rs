@@ -263,6 +263,26 @@ fn each_harness_gets_its_answer_in_its_own_form() {
     assert!(text(&output.stdout).starts_with(LINE), "{}", text(&output.stdout));
 }
 
+#[test]
+fn resume_says_what_is_still_silent_and_with_all_nothing_is() {
+    let agent = Agent::start("claude-code");
+    let said = |words: &[&str]| {
+        let output = agent.hub.run(words);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stderr).trim().to_owned()
+    };
+    agent.background("s1", "build-7");
+    assert_eq!(said(&["resume", "--all"]), "no session was silent");
+    assert_eq!(said(&["pause", "claude-code:s1"]), "claude-code:s1 is silent until bellwire resume");
+    assert_eq!(said(&["pause", "--all"]), "every session is silent until bellwire resume --all");
+    let still = "claude-code:s1 stays silent: all sessions are, until bellwire resume --all";
+    assert_eq!(said(&["resume", "claude-code:s1"]), still);
+    said(&["pause", "claude-code:s1"]);
+    assert_eq!(agent.context(&after_tool("s1", "toolu_1")), "");
+    assert_eq!(said(&["resume", "--all"]), "every session hears again");
+    assert!(agent.context(&after_tool("s1", "toolu_2")).contains("build-7"), "its own pause has ended too");
+}
+
 /// Claude Code and Cursor take at most 10 000 characters, Copilot 10 KB, and Codex 2 500 tokens.
 #[test]
 fn however_much_waits_an_answer_stays_below_the_smallest_cap() {

@@ -52,6 +52,8 @@ fn in_an_empty_home_it_makes_files_and_removes_them_again() {
         let dry = install(&hub, &[host, "--dry-run"]);
         assert!(dry.status.success() && text(&dry.stdout).contains("+++ "), "{}", shown(&dry));
         assert_eq!(files(hub.home.path()), before, "--dry-run changes nothing");
+        let nothing = uninstall(&hub, &[host]);
+        assert!(nothing.status.success() && text(&nothing.stderr).contains("was not connected"), "{}", shown(&nothing));
         let done = install(&hub, &[host]);
         assert!(done.status.success(), "{}", shown(&done));
         let installed = files(hub.home.path());
@@ -261,4 +263,14 @@ fn doctor_sees_whether_a_harness_is_installed_and_alive() {
     );
     fs::remove_file(&file).expect("it can be removed");
     assert_eq!(doctor(&hub, "codex")["message"], "its hooks have no token, so they are silent");
+}
+
+#[test]
+fn without_a_harness_the_command_lists_them() {
+    let home = tempfile::tempdir().expect("a folder");
+    for name in ["install", "uninstall"] {
+        let output = finish(command(home.path()).arg(name), "");
+        assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+        assert!(HOSTS.iter().all(|host| text(&output.stderr).contains(host)), "{}", shown(&output));
+    }
 }

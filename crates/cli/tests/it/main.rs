@@ -41,3 +41,5 @@ mod tidy;
 mod tokens;
 mod wake;
 mod walkthrough;
+#[cfg(target_os = "linux")]
+mod wrap;
