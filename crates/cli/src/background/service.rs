@@ -81,6 +81,11 @@ impl Service {
         (text.contains(MARK) && text.contains(&service.quoted(&dir.to_string_lossy()))).then_some(service)
     }
 
+    /// Whether it also runs `bellwire wake`.
+    pub(crate) fn wakes(&self) -> bool {
+        self.is_ours(UnitKind::Wake)
+    }
+
     pub(crate) const fn title(&self) -> &'static str {
         match self.manager {
             Manager::Systemd => "systemd",
@@ -174,7 +179,7 @@ impl Service {
         Ok(removed)
     }
 
-    /// Every unit of ours that is there: the waker ends before the hub and starts after it.
+    /// Every unit of ours that is there, the hub first.
     fn each(&self, mut act: impl FnMut(UnitKind) -> Result<()>) -> Result<()> {
         UnitKind::ALL.into_iter().filter(|kind| self.is_ours(*kind)).try_for_each(&mut act)
     }
