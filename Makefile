@@ -78,8 +78,8 @@ fmt: ## Format everything
 
 .PHONY: bench
 bench: ## Measure; run it on a quiet machine (ONLY="hub streams" for some sections)
-	@# 5 000 streams take as many files, in the hub and in the benchmark.
-	ulimit -n 12000 2>/dev/null || true; $(CARGO) run --quiet --release --package bellwire-bench -- $(ONLY)
+	@# 10 000 streams take as many files, in the hub and in the benchmark.
+	ulimit -n 16000 2>/dev/null || true; $(CARGO) run --quiet --release --package bellwire-bench -- $(ONLY)
 
 .PHONY: chaos
 chaos: ## Kill the hub under load, again and again (KILLS=1000 SEED=n)

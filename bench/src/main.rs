@@ -29,6 +29,7 @@ mod streams;
 mod deliveries;
 mod mail_fixtures;
 mod notify;
+mod people;
 #[path = "../../crates/store/tests/peers/redis.rs"]
 mod redis_server;
 mod refusals;
@@ -45,13 +46,13 @@ static ALLOCATOR: counting::CountingAllocator = counting::CountingAllocator;
 const USAGE: &str = "usage: bellwire-bench [--quick] [section…]
 
   --quick   few laps and at most 100 000 mailboxes, to see that it runs; the figures are worth little
-  section   mailbox, injection, many_mailboxes, allocations, toon, tokens, hub, streams, tools, deliveries,
-            notify or refusals; all of them if none is named";
+  section   mailbox, injection, many_mailboxes, allocations, toon, tokens, hub, streams, people, tools,
+            deliveries, notify or refusals; all of them if none is named";
 
 type Run = fn(RunMode);
 
 /// The sections in printing order.
-const SECTIONS: [(&str, Run); 12] = [
+const SECTIONS: [(&str, Run); 13] = [
     ("mailbox", mailbox::run),
     ("injection", injection::run),
     ("many_mailboxes", many_mailboxes::run),
@@ -60,6 +61,7 @@ const SECTIONS: [(&str, Run); 12] = [
     ("tokens", tokens::run),
     ("hub", hub::run),
     ("streams", streams::run),
+    ("people", people::run),
     ("tools", tools::run),
     ("deliveries", deliveries::run),
     ("notify", notify::run),
