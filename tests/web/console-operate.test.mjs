@@ -67,6 +67,57 @@ describe('live', () => {
     await page.getByText('No event has these words and this outcome.').waitFor();
   });
 
+  test('after a lost connection it loads what it missed; if that is too much, it says what is missing', async (t) => {
+    const { person, page } = await openConsole(t, here, { admin: true, path: '/live' });
+    await person.talk('chat');
+    await page.getByText('events/s').waitFor();
+    const publish = async (name, count = 1) => (await admin('POST', '/v1/events', Array.from({ length: count }, (_, at) => failure(person, `${name}_${at}`, { source: name })))).events.at(-1).event_id;
+    const lose = async (meanwhile) => {
+      await page.route('**/v1/events/stream', (route) => route.abort());
+      await here.hub.kill();
+      await page.locator('.rate').getByText('Reconnecting…').waitFor();
+      await here.hub.restart();
+      await meanwhile();
+      await page.unroute('**/v1/events/stream');
+      await page.getByText('events/s').waitFor();
+    };
+    const before = await publish('before');
+    const row = page.locator(`.live-row[data-key="${before}"]`);
+    await row.getByText('held', { exact: true }).waitFor();
+    await lose(async () => {
+      await person.inject('call_1');
+      for (const name of ['missed_1', 'missed_2']) await publish(name);
+    });
+    await publish('after');
+    const sources = () => page.locator('.live-row .source').allTextContents().then((all) => all.slice(0, 4).join());
+    await until('all in order', async () => (await sources()) === 'after,missed_2,missed_1,before');
+    // The page did not see the injection; the trace did.
+    await row.getByText('was held').waitFor();
+    await row.getByRole('button', { name: 'tool.call.failure' }).click();
+    await row.getByText('injected · call_1').waitFor();
+    await page.getByRole('button', { name: 'Close the trace' }).click();
+    await lose(async () => {
+      for (let at = 0; at < 6; at++) await publish(`burst_${at}`, 100);
+    });
+    await page.getByText(/Too many events came while the connection was lost:\s+those between [\d:.]+ and [\d:.]+ are not shown\./).waitFor();
+    assert.match(await sources(), /^(burst_5,?){4}$/);
+    assert.equal(await page.locator('.live-table').getAttribute('aria-rowcount'), '500');
+  });
+
+  test('on a phone the chosen row stays visible beside its trace', async (t) => {
+    const { person, page } = await openConsole(t, here, { admin: true, path: '/live', options: { viewport: { width: 390, height: 844 } } });
+    await person.talk('chat');
+    await page.getByText('events/s').waitFor();
+    const { events } = await admin('POST', '/v1/events', Array.from({ length: 30 }, (_, at) => failure(person, `tool_${at}`)));
+    const row = page.locator(`.live-row[data-key="${events[15].event_id}"]`);
+    await row.getByRole('button').click();
+    await page.getByRole('complementary', { name: 'Trace' }).getByText('Accepted').waitFor();
+    await until('the row', () => row.evaluate((element) => {
+      const [{ top, bottom }, list] = [element.getBoundingClientRect(), element.closest('bellwire-rows').getBoundingClientRect()];
+      return top >= list.top - 1 && bottom <= list.bottom + 1;
+    }));
+  });
+
   test('two tabs read one live stream', async (t) => {
     const { person, context, pages: [one] } = await openConsole(t, here, { admin: true, path: '/live' });
     const streams = [];
@@ -93,8 +144,73 @@ describe('conversations', () => {
     const budgets = talk.locator('article').filter({ hasText: 'budget warns' });
     await budgets.getByRole('button', { name: 'raw' }).click();
     await talk.getByText('budget_warns[2]{budget,percent,remaining}:').waitFor();
+    const { items: [pending] } = await here.hub.call(person.token, 'GET', '/v1/conversations/chat/pending');
+    const waits = talk.getByRole('region', { name: 'What waits' }).locator(`li[data-id="${pending.id}"]`);
+    for (const text of [pending.inject_at, 'Budget Exceeded', 'budget_monitor']) await waits.getByText(text).waitFor();
     await talk.getByRole('region', { name: 'What waits' }).getByText('Context Limit').waitFor();
-    await talk.getByRole('region', { name: 'What waits' }).getByText('turn_start').waitFor();
+  });
+
+  test('what waits for a sub-agent is shown with its name, and goes when it was read', async (t) => {
+    const { person, page } = await openConsole(t, here, { path: '/conversations' });
+    await person.talk('chat');
+    await page.goto(`${here.hub.url}/conversations/chat`);
+    await page.getByText('The agent has read nothing from Bellwire here yet.').waitFor();
+    // Not among the last 100 events of the conversation.
+    await admin('POST', '/v1/events', { type: 'budget.token.exceeded', source: 'budget_monitor', severity: 'critical', payload: { current: 3, limit: 2 }, conversation_id: 'chat', agent: 'scout', user_id: person.user });
+    const waits = page.getByRole('region', { name: 'What waits' });
+    await waits.getByText('for scout · budget_monitor').waitFor();
+    for (let at = 0; at < 2; at++) await admin('POST', '/v1/events', Array.from({ length: 60 }, (_, one) => failure(person, `tool_${at}_${one}`)));
+    await page.reload();
+    await waits.getByText('for scout · budget_monitor').waitFor();
+    await admin('POST', `/v1/conversations/chat/inject?user_id=${person.user}`, { point: 'turn_start', call_id: 'scout_1', agent: 'scout' });
+    await waits.getByText('for scout').waitFor({ state: 'detached' });
+  });
+
+  test('a long transcript opens at its end; older messages come when the person scrolls up, and nothing moves', async (t) => {
+    const person = await newPerson(here);
+    await person.talk('chat');
+    const COUNT = 1050;
+    for (let at = 0; at < COUNT; at += 10) {
+      for (let one = at; one < at + 10; one++) await here.hub.call(person.token, 'POST', '/v1/conversations/chat/messages', { text: `Message ${one}${'\nand a line'.repeat(one % 7)}` });
+      await person.inject(`call_${at}`);
+    }
+    const { page, context } = await openConsole(t, here, { person, path: '/conversations' });
+    const asked = [];
+    context.on('request', (request) => request.url().includes('/messages?') && asked.push(request.url()));
+    await page.getByRole('link', { name: /chat/ }).click();
+    const list = page.locator('bellwire-conversation bellwire-rows');
+    const visible = () => list.evaluate((element) => {
+      const { top, bottom } = element.getBoundingClientRect();
+      const articles = [...element.querySelectorAll('article')].map((one) => [one.querySelector('.text').textContent.split('\n')[0], one.getBoundingClientRect()]);
+      return articles.filter(([, box]) => box.bottom > top + 1 && box.top < bottom - 1).map(([text, box]) => [text, Math.round(box.top)]);
+    });
+    await until('the last message', async () => (await visible()).at(-1)?.[0] === `Message ${COUNT - 1}`);
+    assert.equal(asked.length, 1, 'the newest page is enough');
+    const isAtEnd = () => list.evaluate((element) => element.scrollTop + element.clientHeight >= element.scrollHeight - 2);
+    assert.ok(await isAtEnd());
+    // What comes is followed at the end.
+    await here.hub.call(person.token, 'POST', '/v1/conversations/chat/messages', { text: 'One more' });
+    await person.inject('call_more');
+    await until('the new message', async () => (await visible()).at(-1)?.[0] === 'One more');
+    assert.ok(await isAtEnd());
+    // The first row of the loaded pages stays where it is when older ones come before it.
+    await list.evaluate((element) => { element.scrollTop = 0; });
+    const loaded = asked.length;
+    await until('an older page', () => asked.length > loaded);
+    await until('the place', async () => (await list.evaluate(({ scrollTop }) => scrollTop)) > 1000);
+    const place = await visible();
+    assert.ok(place.some(([text]) => text === 'Message 951'), JSON.stringify(place));
+    // A message that comes now moves nothing.
+    await here.hub.call(person.token, 'POST', '/v1/conversations/chat/messages', { text: 'While reading' });
+    await person.inject('call_late');
+    await page.locator('bellwire-conversation').getByText('0 pending').waitFor();
+    await until('it is loaded', () => list.evaluate((element) => element.list.items.at(-1).content === 'While reading'));
+    assert.deepEqual(await visible(), place);
+    await until('the first message', async () => {
+      await list.evaluate((element) => { element.scrollTop = 0; });
+      return (await visible())[0]?.[0] === 'Message 0';
+    });
+    assert.ok((await list.locator('article').count()) < 80);
   });
 
   test('«Tell the agent…» says when it was read', async (t) => {
@@ -128,6 +244,8 @@ describe('deliveries', () => {
     await page.getByRole('link', { name: 'Deliveries' }).first().click();
     const first = page.locator('.delivery').first();
     await first.getByText('failed', { exact: true }).waitFor();
+    await first.getByText('Refused at first').waitFor();
+    await first.getByText(`butler · email to ${address} · ${person.user}`).waitFor();
     await first.getByText(/not wanted here/).waitFor();
     await first.getByRole('button', { name: 'Retry…' }).click();
     await first.getByText(`Send it to ${address} by email again, now?`).waitFor();
@@ -191,7 +309,7 @@ describe('subscribers', () => {
     await out.getByLabel('Sample events').fill(JSON.stringify(sample));
     await out.getByText('tool_fail: my_tool broken').waitFor();
     await out.getByLabel('Sample events').fill('{');
-    await out.getByText('This is no JSON').waitFor();
+    await out.getByText('This is not JSON').waitFor();
   });
 });
 

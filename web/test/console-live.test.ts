@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { outcomeOf } from '../src/console/live/outcome.ts';
-import { EMPTY_LIVE, ROWS_MAX, addStored, apply, filtered, pause, resume } from '../src/console/live/store.ts';
+import { loadMissed } from '../src/console/live/missed.ts';
+import { EMPTY_LIVE, ROWS_MAX, addMissed, addStored, apply, doubt, filtered, pause, resume } from '../src/console/live/store.ts';
 import { fatesOf, stepsOf } from '../src/console/live/trace.ts';
 import type { Fate, ListedEvent, Trace, Verdict } from '../src/console/wire.ts';
 
@@ -58,6 +59,17 @@ describe('live rows', () => {
     expect(apply(known, batch([], [fate('injected')])).rows[1]?.outcome).toBe(known.rows[1]?.outcome);
   });
 
+  test('that came while the connection was lost are put in their place; what became of those that waited is not known', () => {
+    const before = doubt(apply(EMPTY_LIVE, batch([event('e1'), event('e2', { verdicts: [verdict('filtered')] })])));
+    const live = addMissed(apply(before, batch([event('e6')])), [event('e5'), event('e4'), event('e2')], null);
+    expect(live.rows.map((row) => [row.event.id, row.outcome.text])).toEqual([
+      ['e6', 'held'], ['e5', 'was held'], ['e4', 'was held'], ['e2', 'because'], ['e1', 'was held'],
+    ]);
+    const paused = addMissed(pause(before), [event('e5'), event('e4')], { from: 'a', to: 'b' });
+    expect([paused.rows.length, paused.waitingCount, paused.gap]).toEqual([2, 2, { from: 'a', to: 'b' }]);
+    expect(resume(paused).rows.map((row) => row.event.id)).toEqual(['e5', 'e4', 'e2', 'e1']);
+  });
+
   test('that the hub left out are counted', () => {
     expect(apply(apply(EMPTY_LIVE, batch([], [], 7)), batch([], [], 3)).skipped).toBe(10);
   });
@@ -72,10 +84,36 @@ describe('live rows', () => {
   });
 });
 
+describe('what was missed', () => {
+  const stored = Array.from({ length: 900 }, (_, at) => event(`e${String(at + 100)}`, { accepted_at: `at ${String(at + 100)}` })).reverse();
+  const api = (asked: unknown[] = []) => ({
+    list: (_: string, query: Record<string, unknown> = {}) => {
+      asked.push(query);
+      const start = Number(query.cursor ?? 0);
+      const known = stored.filter(({ accepted_at: at }) => at >= String(query.since));
+      const next = start + 100 < known.length ? String(start + 100) : null;
+      return Promise.resolve({ items: known.slice(start, start + 100) as never[], next_cursor: next });
+    },
+  });
+
+  test('is loaded page by page, from the newest to the last one that is known', async () => {
+    const asked: unknown[] = [];
+    const { events, gap } = await loadMissed(api(asked), event('e850', { accepted_at: 'at 850' }));
+    expect([events.length, events[0]?.id, events.at(-1)?.id, gap]).toEqual([149, 'e999', 'e851', null]);
+    expect(asked).toEqual([{ since: 'at 850', limit: 100, cursor: null }, { since: 'at 850', limit: 100, cursor: '100' }]);
+  });
+
+  test('is bounded, and what is not loaded is named', async () => {
+    const { events, gap } = await loadMissed(api(), event('e120', { accepted_at: 'at 120' }));
+    expect([events.length, gap]).toEqual([ROWS_MAX, { from: 'at 120', to: 'at 500' }]);
+  });
+});
+
 test('the outcome of an event is that of its most telling verdict', () => {
   const verdicts = [verdict('filtered', { filter: 'disabled', notification_id: null }), verdict('queued'), verdict('duplicate', { repeats: 7, notification_id: null })];
   expect(outcomeOf({ verdicts }, new Map())).toEqual({ group: 'held', look: 'waits', text: 'waits' });
   expect(outcomeOf({ verdicts: verdicts.slice(2) }, new Map()).text).toBe('duplicate ×7');
+  expect(outcomeOf({ verdicts: [verdict('duplicate', { repeats: 1 })] }, new Map()).text).toBe('duplicate');
   expect(outcomeOf({ verdicts: verdicts.slice(0, 1) }, new Map()).text).toBe('switched off');
   expect(outcomeOf({ verdicts }, new Map([['n1', fate('expired', { reason: 'too old' })]])).text).toBe('too old');
   expect(outcomeOf({ verdicts: [] }, new Map()).text).toBe('no subscriber');

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { HubError } from '../src/client/http.ts';
 import { explain, search } from '../src/console/api.ts';
-import { pendingOf } from '../src/console/conversations/pending.ts';
-import { canCancel, canRetry, retryQuestion } from '../src/console/deliveries/words.ts';
+import { describe as describePending } from '../src/console/conversations/pending.ts';
+import { about, canCancel, canRetry, retryQuestion, route } from '../src/console/deliveries/words.ts';
 import { later, length, until, withTimes } from '../src/console/format.ts';
 import { deliveryText } from '../src/console/inbox/deliveries-line.ts';
 import { curlOf } from '../src/console/playground/curl.ts';
@@ -13,7 +13,7 @@ import { isWorthIt, mayInterrupt } from '../src/console/shell/desktop.ts';
 import { describe as describeQuiet, isQuiet, pieces, timeOf } from '../src/console/settings/quiet-hours.ts';
 import { samplesFor } from '../src/console/subscribers/samples.ts';
 import { sentence } from '../src/console/subscribers/sentence.ts';
-import type { Delivery, EventType, ListedEvent, Settings, Subscriber } from '../src/console/wire.ts';
+import type { Delivery, EventType, Pending, Settings, Subscriber } from '../src/console/wire.ts';
 import { toastItem } from './fixtures.ts';
 
 const subscriber: Subscriber = {
@@ -34,7 +34,7 @@ test('a delivery of a notification in words', () => {
 test('an error says what failed, why, and what to do', () => {
   expect(explain('Not saved', new HubError(0, 'x'))).toBe('Not saved: the hub cannot be reached. Try again.');
   expect(explain('Not saved', new HubError(422, 'is a core subscriber', { code: 'invalid', message: '', field: 'disabled_subscribers', hint: 'leave it out' })))
-    .toBe('Not saved: disabled_subscribers is a core subscriber. leave it out');
+    .toBe('Not saved: disabled_subscribers is a core subscriber. Leave it out');
   expect(search({ a: 1, b: null, c: '', d: 'x y' })).toBe('?a=1&d=x+y');
 });
 
@@ -79,12 +79,21 @@ test('a subscriber is tried with events of the types it listens for', () => {
   expect(samplesFor({ id: 'mine', types: ['my.*.thing'], severity_filter: 'error' }, [known])).toMatchObject([{ type: 'my.example.thing', severity: 'error' }]);
 });
 
-test('what waits, by the ids of the stream and the stored events', () => {
-  const events = ['a', 'a', 'b'].map((type) => ({ type: `x.${type}`, verdicts: [{ subscriber: 'budget_warning', notification_id: 'n1' }] })) as ListedEvent[];
-  expect(pendingOf([{ agent: 'main', notifications: ['n1', 'n2'], count: 2 }], events, [subscriber])).toEqual([
-    { id: 'n1', agent: 'main', name: 'Budget Warnings', point: 'turn_start', events: ['x.a ×2', 'x.b'] },
-    { id: 'n2', agent: 'main', name: 'A notification', point: 'the next point', events: [] },
-  ]);
+test('what waits, in words', () => {
+  const pending: Pending = {
+    id: 'n1', subscriber: 'budget_warning', source: 'budget_monitor', priority: 'high', inject_at: 'turn_start', events: 1, repeats: 0,
+    since: new Date(new Date().setHours(15, 30, 1, 0)).toISOString(), expires_at: '',
+  };
+  expect(describePending('main', pending)).toBe('budget_monitor · since 15:30:01');
+  expect(describePending('scout', { ...pending, source: null, events: 2, repeats: 3 })).toBe('for scout · several sources · 2 events, 3 repeats · since 15:30:01');
+});
+
+test('what a delivery is about, and how it goes', () => {
+  const delivery = { title: 'Buy milk', notification_id: 'n1', origin: 'butler', channel: 'email', target: 'ada@example.org', user_id: 'ada' } as Delivery;
+  expect([about(delivery), route(delivery)]).toEqual(['Buy milk', 'butler · email to ada@example.org · ada']);
+  expect(about({ ...delivery, title: null })).toBe('A notification that was deleted');
+  expect(about({ ...delivery, title: null, notification_id: null })).toBe('A code that confirms an address');
+  expect(route({ ...delivery, origin: null })).toBe('email to ada@example.org · ada');
 });
 
 test('a delivery can be retried when it ended unsent, and cancelled while it waits', () => {

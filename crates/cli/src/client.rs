@@ -16,13 +16,16 @@ use clap::Args;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::data_dir;
+use crate::output::items;
 use crate::settings::Settings;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// How many pages are read to fill a list. For a page the hub reads at most 5,000 stored rows, so one can be short.
+const PAGES_MAX: usize = 40;
 /// The hub sends a keep-alive every 15 seconds; after three missed ones the connection counts as lost.
 const SILENCE_MAX: Duration = Duration::from_secs(45);
 
@@ -79,13 +82,16 @@ impl Connection {
         self.token.as_ref().filter(|token| !token.reveal().is_empty())
     }
 
-    fn token(&self) -> Result<Secret> {
+    pub(crate) fn token(&self) -> Result<Secret> {
         if let Some(token) = self.explicit_token() {
             return Ok(token.clone());
         }
         let dir = self.data_dir()?;
-        data_dir::admin_token(&dir)?
-            .with_context(|| format!("no token: say --token or BELLWIRE_TOKEN ({} has no admin.token)", dir.display()))
+        // The first start of a hub makes it.
+        data_dir::admin_token(&dir)?.with_context(|| {
+            let dir = dir.display();
+            format!("no token: {dir} has no admin.token; run bellwire start, or say --token or BELLWIRE_TOKEN")
+        })
     }
 }
 
@@ -96,18 +102,7 @@ impl Client {
 
     /// A client for this URL; without a token it can call only the public routes.
     pub(crate) fn open(url: String, token: Option<Secret>) -> Result<Self> {
-        let parsed = Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        let parsed =
-            parsed.with_context(|| format!("'{url}' is not an address; write it like http://127.0.0.1:2355"))?;
-        // A redirect to another host would send the token there.
-        let mut builder = reqwest::Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(SILENCE_MAX)
-            .redirect(reqwest::redirect::Policy::none());
-        if matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")) {
-            builder = builder.no_proxy();
-        }
-        let http = builder.build().context("cannot start the client")?;
+        let http = http_for(&url)?.read_timeout(SILENCE_MAX).build().context("cannot start the client")?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         Ok(Self { http, runtime: runtime.context("cannot start")?, url, token, origin: None })
     }
@@ -125,6 +120,25 @@ impl Client {
 
     pub(crate) fn get(&self, path: &str) -> Result<Value> {
         self.call(Method::GET, path, None)
+    }
+
+    /// Reads pages until there are `limit` items, or no more. `path` gets how many are missing, and the cursor.
+    pub(crate) fn list(
+        &self,
+        limit: usize,
+        mut cursor: Option<String>,
+        path: impl Fn(usize, Option<&str>) -> String,
+    ) -> Result<Value> {
+        let mut found = Vec::new();
+        for _ in 0..PAGES_MAX {
+            let page = self.get(&path(limit - found.len(), cursor.as_deref()))?;
+            found.extend_from_slice(items(&page));
+            cursor = page["next_cursor"].as_str().map(str::to_owned);
+            if cursor.is_none() || found.len() >= limit {
+                break;
+            }
+        }
+        Ok(json!({ "items": found, "next_cursor": cursor }))
     }
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Result<Value> {
@@ -204,7 +218,17 @@ impl Client {
     }
 }
 
-pub(crate) use failure::HubRefused;
+pub(crate) use failure::{HubRefused, describe};
+
+/// An HTTP client for this URL. It follows no redirects: one to another host would send the token there.
+pub(crate) fn http_for(url: &str) -> Result<reqwest::ClientBuilder> {
+    let parsed = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let parsed = parsed.with_context(|| format!("'{url}' is not an address; write it like http://127.0.0.1:2355"))?;
+    let builder =
+        reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(reqwest::redirect::Policy::none());
+    let is_here = matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    Ok(if is_here { builder.no_proxy() } else { builder })
+}
 
 /// The URL under which a hub with this listen address is reached from the same machine.
 pub(crate) fn reachable(listen: SocketAddr) -> String {

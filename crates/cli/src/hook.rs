@@ -4,21 +4,26 @@
 //! form. It must never cost the agent anything: without a hub, with a slow one, or with an input it does not know, it prints
 //! nothing and exits with 0. It never decides on a permission and never blocks a tool.
 
-mod call;
+pub(crate) mod call;
 mod claude_code;
 mod codex;
+mod codex_transcript;
 mod copilot;
 mod cursor;
 mod detect;
-mod exchange;
+pub(crate) mod exchange;
 mod gemini;
 mod hub;
+mod input;
 pub(crate) mod notes;
 mod opencode;
 pub(crate) mod processes;
+mod time_limit;
 pub(crate) mod wakeable;
+pub(crate) mod woken;
 
-use std::io::{Read as _, Write as _};
+use std::ffi::OsString;
+use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -27,27 +32,35 @@ use serde_json::Value;
 use crate::hosts::{Host, HostFile};
 use call::HookCall;
 use exchange::Exchange;
+use time_limit::TimeLimit;
 
-/// A larger input is not read: it could only be a tool's result, which is not needed.
-const INPUT_MAX: u64 = 32 * 1024 * 1024;
+/// How long the harness may take to send its input, and the hook to parse it. After that, `timeout_ms` of the host file counts.
+const INPUT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Set to see on standard error why a hook was silent.
 const DEBUG: &str = "BELLWIRE_HOOK_DEBUG";
 
 /// Runs the hook if that is what the arguments ask for, without the parser of the other commands, which takes longer than
-/// the hook. Returns the exit code.
+/// the hook. Returns the exit code. A person who types the command, or asks for help, is left to that parser. A harness never is:
+/// the parser refuses arguments with exit code 2, by which harnesses block the prompt or the end of a turn.
 pub(crate) fn run_if_asked() -> Option<u8> {
-    let arguments: Vec<String> = std::env::args_os().skip(1).map_while(|text| text.into_string().ok()).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["hook", host] => Some(run(Host::parse(host)?, None)),
-        ["hook", host, event] if !event.starts_with('-') => Some(run(Host::parse(host)?, Some(event))),
-        _ => None,
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let (first, rest) = arguments.split_first()?;
+    if first != "hook" || rest.iter().any(|word| word == "--help" || word == "-h") || std::io::stdin().is_terminal() {
+        return None;
     }
+    let words: Option<Vec<&str>> = rest.iter().map(|word| word.to_str()).collect();
+    let (host, event) = match words.as_deref() {
+        Some([host]) => (Host::parse(host), None),
+        Some([host, event]) => (Host::parse(host), Some(*event)),
+        _ => (None, None),
+    };
+    Some(host.map_or(0, |host| run(host, event)))
 }
 
 /// Runs a hook and returns the exit code. `event` is for harnesses whose input does not name it.
 pub(crate) fn run(host: Host, event: Option<&str>) -> u8 {
-    let begun = Instant::now();
-    answer(host, event, begun).unwrap_or_else(|error| {
+    let limit = TimeLimit::start(INPUT_TIMEOUT, || std::process::exit(0));
+    answer(host, event, &limit).unwrap_or_else(|error| {
         if std::env::var_os(DEBUG).is_some() {
             anstream::eprintln!("bellwire hook {}: {error:#}", host.name());
         }
@@ -55,10 +68,10 @@ pub(crate) fn run(host: Host, event: Option<&str>) -> u8 {
     })
 }
 
-fn answer(host: Host, event: Option<&str>, begun: Instant) -> Result<u8> {
-    let mut bytes = Vec::new();
-    std::io::stdin().lock().take(INPUT_MAX).read_to_end(&mut bytes)?;
-    let input: Value = serde_json::from_slice(&bytes)?;
+fn answer(host: Host, event: Option<&str>, limit: &TimeLimit) -> Result<u8> {
+    let bytes = input::read(std::io::stdin().lock())?;
+    limit.set(Instant::now() + INPUT_TIMEOUT);
+    let input = input::parse(&bytes)?;
     if let Some(other) = detect::other_host(host, &input) {
         anyhow::bail!("{} runs this hook; bellwire install {} makes one for it", other.title(), other.name());
     }
@@ -67,10 +80,12 @@ fn answer(host: Host, event: Option<&str>, begun: Instant) -> Result<u8> {
         return Ok(0);
     }
     let file = HostFile::load(host)?;
-    let deadline = begun + Duration::from_millis(file.timeout_ms);
+    let deadline = Instant::now() + Duration::from_millis(file.timeout_ms);
+    limit.set(deadline);
     let Some(found) = Exchange::new(host, &file, &call, deadline)?.run(&call.moment)? else { return Ok(0) };
     let line = file.visible.then(|| found.line());
     let (text, code) = shape(host, event, &input, &found.context, line.as_deref());
+    limit.lift();
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()?;

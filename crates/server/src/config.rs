@@ -7,6 +7,7 @@
 mod check;
 mod email;
 mod file;
+mod ingest;
 mod load;
 mod notify;
 mod redis;
@@ -17,6 +18,8 @@ mod telegram;
 mod warning;
 
 pub use email::{EmailConfig, EmailTls};
+pub(crate) use ingest::signing_key;
+pub use ingest::{IngestKind, IngestSource, IngestSources};
 pub use load::{ConfigProblem, ConfigProblems, ConfigSources, Flag, LoadedConfig, SettingSource, load};
 pub use notify::{AllowedTarget, MessengerConfig, NotifyConfig, RemoteConfig};
 pub use redis::RedisConfig;
@@ -61,6 +64,8 @@ pub struct Config {
     pub email: EmailConfig,
     /// The Telegram bot for notifications.
     pub telegram: TelegramConfig,
+    /// The sources of webhooks.
+    pub ingest: IngestSources,
     /// What `notify` may do beyond a person's own targets.
     pub notify: NotifyConfig,
     /// Where the Switchboard runs.
@@ -212,6 +217,7 @@ impl Config {
             default_user: String::new(),
             email: EmailConfig::blank(),
             telegram: TelegramConfig::blank(),
+            ingest: IngestSources::new(),
             notify: NotifyConfig::default(),
             switchboard: RemoteConfig::default(),
             messenger: MessengerConfig::default(),

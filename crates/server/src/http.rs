@@ -25,6 +25,7 @@ mod health;
 mod idempotency;
 mod in_progress;
 mod inbox;
+mod ingest;
 mod inject;
 mod intake;
 mod ledger;
@@ -65,6 +66,7 @@ pub(crate) use correlation::{Correlation, TraceIds};
 pub use error::ApiError;
 pub(crate) use field::ID_MAX;
 pub(crate) use in_progress::InProgress;
+pub(crate) use ingest::read_webhook_json;
 pub(crate) use open_stream::OpenStream;
 pub(crate) use overload::ConcurrencyLimits;
 pub(crate) use own_test::OwnTests;
@@ -110,6 +112,8 @@ pub(crate) struct Parts {
     pub(crate) wrong_codes: WrongCodes,
     /// The URL that clients use, if the operator has configured one.
     pub(crate) public_url: Option<String>,
+    /// The sources of webhooks.
+    pub(crate) ingest: crate::ingest::Sources,
     /// The channels to people.
     pub(crate) channels: Channels,
     /// The path of `notify` requests.

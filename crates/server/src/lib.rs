@@ -12,6 +12,7 @@ pub mod descriptors;
 pub mod folder;
 pub mod http;
 mod http_client;
+pub mod ingest;
 mod json_tree;
 mod listen;
 pub mod mcp;
@@ -62,8 +63,6 @@ const RETENTION_STEP: usize = 1_000;
 const RETENTION_PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
 /// How long a stopping hub waits for incomplete requests. Most service managers kill a process after ten seconds.
 const STOP_GRACE: std::time::Duration = std::time::Duration::from_secs(5);
-/// A lease is longer than the longest attempt by this much, so that the outcome can be recorded.
-const ATTEMPT_MARGIN: std::time::Duration = std::time::Duration::from_secs(60);
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// A running hub.
@@ -224,6 +223,7 @@ impl App {
             own_tests: http::OwnTests::default(),
             wrong_codes: wrong_codes::WrongCodes::default(),
             public_url: config.public_url.clone(),
+            ingest: ingest::Sources::of_config(&config).map_err(StartError::Ingest)?,
             channels: channels.clone(),
             notify: notify::NotifyPath::new(&config).map_err(StartError::Notify)?,
             channel_test_wait: config.limits.request_timeout() * 4 / 5,
@@ -339,6 +339,8 @@ pub enum StartError {
     Redis(String),
     /// The settings of the Switchboard or the Messenger cannot be used.
     Notify(String),
+    /// The secret of a source of webhooks cannot be used.
+    Ingest(String),
     /// `prepare` of [`App::start_prepared`] failed.
     Prepare(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -352,7 +354,7 @@ impl std::fmt::Display for StartError {
             Self::Store(error) => write!(f, "cannot open the store: {error}"),
             Self::Channel(error) => write!(f, "{error}"),
             Self::Redis(error) => write!(f, "cannot use Redis: {error}"),
-            Self::Notify(error) => write!(f, "{error}"),
+            Self::Notify(error) | Self::Ingest(error) => write!(f, "{error}"),
             Self::Prepare(error) => write!(f, "{error}"),
         }
     }
@@ -419,7 +421,7 @@ async fn link_key(store: &dyn Store) -> Result<Vec<u8>, StartError> {
 fn rules(config: &Config, channels: &Channels) -> PeopleRules {
     let own = |per_hour: u64| Some(per_hour).filter(|per_hour| *per_hour > 0);
     PeopleRules {
-        channels: channels.rules(ATTEMPT_MARGIN),
+        channels: channels.rules(),
         notifications_per_hour: config.limits.notifications_per_hour,
         reminders_per_hour: own(config.limits.reminders_per_hour),
         infos_per_hour: own(config.limits.infos_per_hour),

@@ -47,6 +47,7 @@ pub(crate) struct Metrics {
     refusals_up: Gauge,
     notify_decisions: Family<DecisionLabels, Gauge>,
     notify_undelivered: Family<OriginLabels, Gauge>,
+    ingest_calls: Family<IngestLabels, Counter>,
 }
 
 /// How many origins that never get through are named.
@@ -86,6 +87,12 @@ struct OriginLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct IngestLabels {
+    source: String,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct VerdictLabels {
     verdict: &'static str,
 }
@@ -122,6 +129,7 @@ impl Metrics {
             refusals_up: Gauge::default(),
             notify_decisions: Family::default(),
             notify_undelivered: Family::default(),
+            ingest_calls: Family::default(),
         };
         metrics.register(verdicts);
         metrics
@@ -177,6 +185,8 @@ impl Metrics {
         registry.register("notify_decisions", help, self.notify_decisions.clone());
         let help = "Origins that tried to notify in the last seven days and never got through, with their attempts";
         registry.register("notify_undelivered", help, self.notify_undelivered.clone());
+        let help = "Calls of configured sources of webhooks, by outcome";
+        registry.register("ingest_calls", help, self.ingest_calls.clone());
     }
 
     /// Records one commit of the store.
@@ -212,6 +222,11 @@ impl Metrics {
     pub(crate) fn answered(&self, method: &'static str, route: &'static str, status: u16, took: Duration) {
         self.requests.get_or_create(&RequestLabels { method, route, status }).inc();
         self.request_seconds.get_or_create(&RouteLabels { method, route }).observe(took.as_secs_f64());
+    }
+
+    /// Counts a call of a configured source of webhooks.
+    pub(crate) fn ingested(&self, source: &str, outcome: &'static str) {
+        self.ingest_calls.get_or_create(&IngestLabels { source: source.to_owned(), outcome }).inc();
     }
 
     /// Counts a connection that could not be accepted.

@@ -8,6 +8,7 @@
 //! The process that receives a request claims it in its store first, so that equal requests are attempted once. It makes
 //! the attempt in a task of its own, which records the outcome even if the caller has stopped waiting.
 
+mod asking;
 mod attempt;
 mod call;
 mod daemon_tool;
@@ -19,6 +20,7 @@ mod refusal;
 mod remote;
 mod switchboard;
 
+pub(crate) use asking::LAST_CALL_MAX;
 pub(crate) use call::{notify, refused};
 pub(crate) use daemon_tool::DaemonTool;
 
@@ -59,6 +61,11 @@ impl NotifyPath {
             messenger: Remote::messenger(&config.messenger.remote)?,
             trusted_route_callers: config.messenger.trusted_route_callers.clone(),
         })
+    }
+
+    /// Whether the Messenger of this hub's requests runs elsewhere.
+    fn sends_elsewhere(&self) -> bool {
+        self.switchboard.is_some() || self.messenger.is_some()
     }
 }
 

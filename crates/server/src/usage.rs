@@ -18,6 +18,9 @@ const INJECTION_BURST_SECONDS: u64 = 5;
 const BODIES_PER_TOKEN: usize = 2;
 /// With fewer tokens than this, no usage is dropped.
 const DROP_MIN: usize = 10_000;
+/// How many calls of one source of webhooks may be read at the same time, and the memory of their larger bodies.
+const REQUESTS_PER_SOURCE: usize = 64;
+const BODY_BYTES_PER_SOURCE: usize = 8 * 1024 * 1024;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// The limits of one token.
@@ -45,6 +48,11 @@ impl TokenLimits {
             body_bytes: limits.body_bytes.saturating_mul(BODIES_PER_TOKEN),
             bytes_per_day: limits.bytes_per_day,
         }
+    }
+
+    /// The limits of a source of webhooks before its call is authenticated. Its rate is counted afterwards.
+    pub(crate) fn of_source() -> Self {
+        Self { requests: REQUESTS_PER_SOURCE, body_bytes: BODY_BYTES_PER_SOURCE, ..Self::none() }
     }
 
     /// No limits, for admin tokens.
@@ -86,7 +94,7 @@ pub(crate) enum PublishRefused {
 }
 
 impl TokenUsage {
-    fn new(limits: TokenLimits) -> Self {
+    pub(crate) fn new(limits: TokenLimits) -> Self {
         let semaphore = |permits: usize| match permits {
             0 => Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
             permits => Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS))),

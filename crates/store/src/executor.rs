@@ -18,6 +18,7 @@ mod inject;
 mod ledger;
 mod notify;
 mod notify_admission;
+mod notify_rows;
 mod outbox;
 mod outcome;
 mod people;

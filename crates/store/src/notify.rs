@@ -12,7 +12,7 @@ mod rows;
 pub use inbound::InboundMessage;
 pub use ledger::{LedgerDecision, LedgerDraft, LedgerEntry, LedgerQuery, OriginSums};
 pub use request::{
-    InQuietHours, NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, NotifyRecipient,
+    Claimant, NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, NotifyRecipient, SentFrom,
 };
 
 pub(crate) use inbound::{InboundRow, ReplyContextRow, inbound_context};
@@ -34,7 +34,7 @@ pub trait NotifyRequests: Send + Sync {
     /// request that was made before gives its answer, or says that it is in flight.
     fn claim_notify(&self, claim: NotifyClaim) -> StoreFuture<'_, NotifyClaimed>;
     /// Records the start of the attempt. False = the claim has expired, and nothing may be sent.
-    fn start_notify(&self, key: NotifyKey, fence: i64) -> StoreFuture<'_, bool>;
+    fn start_notify(&self, key: NotifyKey, fence: i64, from: SentFrom) -> StoreFuture<'_, bool>;
     /// Records the outcome of the attempt and returns the answer. None = the fence is outdated, and a newer claim is in
     /// flight.
     fn end_notify(&self, end: NotifyEnd) -> StoreFuture<'_, Option<NotifyAnswer>>;

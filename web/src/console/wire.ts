@@ -14,6 +14,7 @@ export type ListedEvent = Schemas['ListedEvent'];
 export type Message = Schemas['Message'];
 export type Settings = Schemas['Settings'];
 export type SettingsChange = Schemas['SettingsChange'];
+export type Pending = Schemas['PendingNotification'];
 export type Pairing = Schemas['PairingCode'];
 export type SessionView = Schemas['Session'];
 export type Severity = ListedEvent['severity'];

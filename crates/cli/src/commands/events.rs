@@ -3,16 +3,13 @@ use std::io::Write as _;
 use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::when;
 use crate::client::{Client, Connection, with_query};
 use crate::output::{
     MUTED, STRONG, WAITS, cell, decided_for, items, paint, print_json, say_next_page, seconds, text, verdict_style,
 };
-
-/// How many pages are read to find the events. The hub reads at most 5,000 stored events for a page, so one can be short.
-const PAGES_MAX: usize = 40;
 
 /// List stored events with their verdicts, newest first: why was an agent told, or not told?
 ///
@@ -56,7 +53,10 @@ const EXAMPLES: &str = "Examples:\n  bellwire events --conversation chat --verdi
 pub(crate) fn run(arguments: &EventsArgs) -> Result<bool> {
     let now = Timestamp::now();
     let since = arguments.since.as_deref().map(|since| when::parse_past("--since", since, now)).transpose()?;
-    let list = arguments.list(&Client::new(&arguments.connection)?, since.as_deref())?;
+    let client = Client::new(&arguments.connection)?;
+    let list = client.list(arguments.limit, arguments.cursor.clone(), |limit, cursor| {
+        arguments.path(limit, since.as_deref(), cursor)
+    })?;
     if arguments.json {
         return print_json(&list);
     }
@@ -72,20 +72,6 @@ pub(crate) fn run(arguments: &EventsArgs) -> Result<bool> {
 }
 
 impl EventsArgs {
-    /// Reads pages until there are enough events, or no more.
-    fn list(&self, client: &Client, since: Option<&str>) -> Result<Value> {
-        let (mut found, mut cursor) = (Vec::new(), self.cursor.clone());
-        for _ in 0..PAGES_MAX {
-            let page = client.get(&self.path(self.limit - found.len(), since, cursor.as_deref()))?;
-            found.extend_from_slice(items(&page));
-            cursor = page["next_cursor"].as_str().map(str::to_owned);
-            if cursor.is_none() || found.len() >= self.limit {
-                break;
-            }
-        }
-        Ok(json!({ "items": found, "next_cursor": cursor }))
-    }
-
     fn path(&self, limit: usize, since: Option<&str>, cursor: Option<&str>) -> String {
         let limit = limit.to_string();
         let filters = [

@@ -3,14 +3,11 @@ use std::io::Write as _;
 use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::when;
 use crate::client::{Client, Connection, with_query};
 use crate::output::{MUTED, SAID, STRONG, WAITS, WRONG, cell, items, paint, print_json, say_next_page, seconds};
-
-/// How many pages are read to find the decisions. The hub reads at most 5,000 of them for a page, so one can be short.
-const PAGES_MAX: usize = 40;
 
 /// List what was decided on requests of the notify tool, newest first, or sum it per origin
 ///
@@ -59,7 +56,9 @@ pub(crate) fn run(arguments: &LedgerArgs) -> Result<bool> {
     let client = Client::new(&arguments.connection)?;
     let list = match arguments.sums {
         true => client.get(&arguments.sums_path(since.as_deref()))?,
-        false => arguments.list(&client, since.as_deref())?,
+        false => client.list(arguments.limit, arguments.cursor.clone(), |limit, cursor| {
+            arguments.path(limit, since.as_deref(), cursor)
+        })?,
     };
     if arguments.json {
         return print_json(&list);
@@ -77,20 +76,6 @@ pub(crate) fn run(arguments: &LedgerArgs) -> Result<bool> {
 }
 
 impl LedgerArgs {
-    /// Reads pages until there are enough decisions, or no more.
-    fn list(&self, client: &Client, since: Option<&str>) -> Result<Value> {
-        let (mut found, mut cursor) = (Vec::new(), self.cursor.clone());
-        for _ in 0..PAGES_MAX {
-            let page = client.get(&self.path(self.limit - found.len(), since, cursor.as_deref()))?;
-            found.extend_from_slice(items(&page));
-            cursor = page["next_cursor"].as_str().map(str::to_owned);
-            if cursor.is_none() || found.len() >= self.limit {
-                break;
-            }
-        }
-        Ok(json!({ "items": found, "next_cursor": cursor }))
-    }
-
     fn path(&self, limit: usize, since: Option<&str>, cursor: Option<&str>) -> String {
         let limit = limit.to_string();
         let filters = [

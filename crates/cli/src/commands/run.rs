@@ -1,5 +1,5 @@
 mod last_lines;
-mod target;
+pub(crate) mod target;
 
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Instant;
@@ -23,7 +23,7 @@ pub(crate) struct RunArgs {
     /// contains the current one]
     #[arg(long, short, value_name = "ID")]
     conversation: Option<String>,
-    /// The id of the conversation's owner, if several people use the same conversation id
+    /// The id of the conversation's owner; without --conversation, the token's person or `user.default` of the configuration
     #[arg(long, value_name = "ID")]
     user: Option<String>,
     /// The name under which agents are told of it [default: the command]
@@ -63,7 +63,7 @@ impl RunArgs {
         // What holds the ends of the pipes for writing.
         drop(command);
         let status = targets.block_on(wait(child))?;
-        Ok((status, lines.finish(outputs)))
+        Ok((status, lines.finish(&outputs)))
     }
 
     fn event(&self, status: ExitStatus, last: &str, begun: Instant) -> Value {
@@ -86,36 +86,64 @@ impl RunArgs {
 /// Waits for the command. Ctrl-C reaches it from the terminal and is its own business; a polite kill is passed on.
 async fn wait(mut child: Child) -> Result<ExitStatus> {
     let pid = child.id();
+    // After the start of the command: it must not inherit that signals are handled.
+    let mut signals = Signals::new()?;
     let mut ended = tokio::task::spawn_blocking(move || child.wait());
     loop {
         tokio::select! {
             ended = &mut ended => return Ok(ended??),
-            is_kill = signal() => if is_kill? {
-                super::background::terminate(pid)?;
+            is_kill = signals.next() => if is_kill {
+                crate::background::terminate(pid)?;
             },
         }
     }
 }
 
-/// Completes on a signal that would end this process; true if it was sent to this process only.
+/// The signals that would end this process.
 #[cfg(unix)]
-async fn signal() -> Result<bool> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    tokio::select! {
-        _ = interrupt.recv() => Ok(false),
-        _ = terminate.recv() => Ok(true),
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    quit: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (interrupt, quit) = (signal(SignalKind::interrupt())?, signal(SignalKind::quit())?);
+        Ok(Self { interrupt, quit, terminate: signal(SignalKind::terminate())? })
+    }
+
+    /// Waits for a signal; true if it was sent to this process only.
+    async fn next(&mut self) -> bool {
+        tokio::select! {
+            _ = self.interrupt.recv() => false,
+            _ = self.quit.recv() => false,
+            _ = self.terminate.recv() => true,
+        }
     }
 }
 
 #[cfg(not(unix))]
-async fn signal() -> Result<bool> {
-    tokio::signal::ctrl_c().await?;
-    Ok(false)
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) -> bool {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        false
+    }
 }
 
 /// The code with which a shell would report this end.
-fn exit_code(status: ExitStatus) -> i32 {
+pub(crate) fn exit_code(status: ExitStatus) -> i32 {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return 128 + signal;

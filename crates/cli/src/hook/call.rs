@@ -36,34 +36,37 @@ pub(super) enum Moment {
 
 /// A tool call that has ended.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct ToolCall {
-    pub(super) name: String,
-    pub(super) outcome: Outcome,
-    pub(super) arguments: Option<Value>,
-    pub(super) error: Option<String>,
-    pub(super) duration_ms: Option<u64>,
+pub(crate) struct ToolCall {
+    pub(crate) name: String,
+    pub(crate) outcome: Outcome,
+    pub(crate) arguments: Option<Value>,
+    pub(crate) error: Option<String>,
+    pub(crate) duration_ms: Option<u64>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     Success,
     Failure,
     Timeout,
 }
 
-/// Arguments that are longer are replaced by their digest: only the loop detector compares them.
+/// Arguments that are longer, or deeper than an event may be, are replaced by their digest: only the loop detector compares them.
 const ARGUMENTS_MAX: usize = 8 * 1024;
+const ARGUMENTS_DEPTH_MAX: usize = bellwire_core::Payload::DEPTH_MAX - 1;
+/// The largest integer that the hub takes.
+const DURATION_MAX: u64 = 1 << 53;
 /// In characters.
 const ERROR_MAX: usize = 1000;
 const NAME_MAX: usize = 200;
 
 impl ToolCall {
-    pub(super) fn new(name: &str, outcome: Outcome) -> Self {
+    pub(crate) fn new(name: &str, outcome: Outcome) -> Self {
         Self { name: name.to_owned(), outcome, arguments: None, error: None, duration_ms: None }
     }
 
     /// The field `observed` of an injection. The model has read the result itself.
-    pub(super) fn observed(&self) -> Value {
+    pub(crate) fn observed(&self) -> Value {
         let mut observed = Map::from_iter([
             ("tool_name".to_owned(), json!(single_line(&self.name))),
             ("outcome".to_owned(), json!(self.outcome.as_str())),
@@ -72,14 +75,14 @@ impl ToolCall {
         let optional = [
             ("arguments", self.arguments.as_ref().map(bounded)),
             ("error_message", self.error.as_ref().map(|error| json!(shortened(error, ERROR_MAX)))),
-            ("duration_ms", self.duration_ms.map(|millis| json!(millis))),
+            ("duration_ms", self.duration_ms.map(|millis| json!(millis.min(DURATION_MAX - 1)))),
         ];
         observed.extend(optional.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
         Value::Object(observed)
     }
 
     /// The same as an event, for a moment at which nothing can be given to the model.
-    pub(super) fn event(&self) -> Value {
+    pub(crate) fn event(&self) -> Value {
         let mut payload = self.observed();
         if let Some(payload) = payload.as_object_mut() {
             payload.remove("outcome");
@@ -106,7 +109,7 @@ impl Outcome {
     }
 
     /// The outcome of a call that failed with this text.
-    pub(super) fn of_error(error: &str) -> Self {
+    pub(crate) fn of_error(error: &str) -> Self {
         if error.to_ascii_lowercase().contains("timed out") { Self::Timeout } else { Self::Failure }
     }
 }
@@ -116,15 +119,25 @@ pub(super) fn text(input: &Value, key: &str) -> Option<String> {
     input[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-fn bounded(arguments: &Value) -> Value {
+/// Arguments as they are reported: long ones by their digest.
+pub(crate) fn bounded(arguments: &Value) -> Value {
     let text = arguments.to_string();
-    if text.len() <= ARGUMENTS_MAX {
+    if text.len() <= ARGUMENTS_MAX && depth(arguments) <= ARGUMENTS_DEPTH_MAX {
         return arguments.clone();
     }
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     json!({ "bytes": text.len(), "digest": format!("{:016x}", hasher.finish()) })
+}
+
+/// Containers inside containers. The parser of the input bounds the recursion.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
 }
 
 fn single_line(name: &str) -> String {
@@ -157,5 +170,12 @@ mod tests {
         assert_eq!(observed["arguments"]["bytes"], 200_014);
         let other = ToolCall { arguments: Some(json!({ "content": "y".repeat(200_000) })), ..call };
         assert_ne!(other.observed()["arguments"], observed["arguments"], "the loop detector can tell them apart");
+        let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+        let deep = |levels| ToolCall { arguments: Some(nested(levels)), ..ToolCall::new("t", Outcome::Success) };
+        assert_eq!(deep(ARGUMENTS_DEPTH_MAX).observed()["arguments"], nested(ARGUMENTS_DEPTH_MAX));
+        for levels in [ARGUMENTS_DEPTH_MAX, ARGUMENTS_DEPTH_MAX + 1, 120] {
+            let payload = bellwire_core::Payload::from_json(deep(levels).event()["payload"].clone());
+            assert!(payload.is_ok(), "{levels}: {payload:?}");
+        }
     }
 }

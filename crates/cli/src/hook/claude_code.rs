@@ -16,7 +16,8 @@ pub(super) fn read(input: &Value) -> Option<HookCall> {
         }
         // Claude Code continues at most 8 times in a row.
         "Stop" => Moment::TurnEnd { may_continue: true },
-        "SubagentStop" => Moment::SubagentEnd,
+        // Without its id it would be taken for the main agent, which goes on.
+        "SubagentStop" if text(input, "agent_id").is_some() => Moment::SubagentEnd,
         "SessionEnd" => Moment::SessionEnd,
         _ => return None,
     };
@@ -85,6 +86,8 @@ mod tests {
         assert_eq!(read(&json!({ "hook_event_name": "PreToolUse", "session_id": "s" })), None);
         assert_eq!(read(&json!({ "hook_event_name": "Stop" })), None);
         assert_eq!(read(&json!([])), None);
+        let stop = json!({ "hook_event_name": "SubagentStop", "session_id": "s" });
+        assert_eq!(read(&stop), None, "the main agent has not ended its turn");
     }
 
     #[test]

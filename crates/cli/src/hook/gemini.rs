@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use super::call::{HookCall, Moment, Outcome, ToolCall, text};
 use super::claude_code;
 
+/// The tool that runs commands.
+const SHELL: &str = "run_shell_command";
+
 pub(super) fn read(input: &Value) -> Option<HookCall> {
     let moment = match input["hook_event_name"].as_str()? {
         "SessionStart" => Moment::SessionStart { is_fresh: input["source"] == "startup" },
@@ -24,14 +27,18 @@ fn tool(input: &Value) -> Option<ToolCall> {
     let response = &input["tool_response"];
     let failed = |error: String| ToolCall { outcome: Outcome::of_error(&error), error: Some(error), ..call.clone() };
     let error = response["error"].as_str().or_else(|| response["error"]["message"].as_str());
-    let code = response["llmContent"].as_str().and_then(exit_code).filter(|code| *code != 0);
+    let result = response["llmContent"].as_str().filter(|_| call.name == SHELL);
+    let code = result.and_then(exit_code).filter(|code| *code != 0);
     let error = error.map(str::to_owned).or_else(|| code.map(|code| format!("exit code {code}")));
     Some(error.map_or_else(|| call.clone(), failed))
 }
 
-/// The exit code of a command, which Gemini writes on a line behind the output.
+/// The exit code of a command, which Gemini writes behind the output if it is not 0, with at most these lines after it. Lines
+/// of the output itself prove nothing.
 fn exit_code(result: &str) -> Option<i64> {
-    result.lines().rev().find_map(|line| line.strip_prefix("Exit Code: ")?.trim().parse().ok())
+    let behind = ["Signal: ", "Background PIDs: ", "Process Group PGID: "];
+    let line = result.lines().rev().find(|line| !behind.iter().any(|label| line.starts_with(label)))?;
+    line.strip_prefix("Exit Code: ")?.trim().parse().ok()
 }
 
 pub(super) fn answer(input: &Value, context: &str, line: Option<&str>) -> Value {
@@ -67,8 +74,11 @@ mod tests {
         });
         let call = read(&input).expect("a known event");
         let Moment::AfterTool { call_id: None, tool, can_add: true } = call.moment else { panic!("{:?}", call.moment) };
-        assert_eq!(exit_code("Output: Exit Code: 4\nExit Code: 4\nExit Code: 0"), Some(0), "the last one counts");
+        assert_eq!(exit_code("Output: x\nExit Code: 2\nSignal: 9\nProcess Group PGID: 7"), Some(2));
+        assert_eq!(exit_code("Output: Exit Code: 4\nExit Code: 4\nall is well"), None, "printed by the command");
         assert_eq!((tool.outcome, tool.error.as_deref()), (Outcome::Failure, Some("exit code 3")));
+        let log = json!({ "tool_name": "read_file", "tool_response": {"llmContent": "Exit Code: 3"} });
+        assert_eq!(super::tool(&log).map(|tool| tool.outcome), Some(Outcome::Success), "a file that was read");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Requests to the hub with nothing but a socket: a hook runs after every tool call, and an asynchronous client takes longer to
 //! start than the hub to answer. A hub behind https is called with the client of the other commands.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::{Duration, Instant};
 
@@ -9,16 +9,16 @@ use anyhow::{Context as _, Result, bail, ensure};
 use bellwire_server::config::Secret;
 use serde_json::Value;
 
-use crate::client::Client;
+use crate::client::{Client, HubRefused};
 
 /// An answer of the hub is smaller; what is larger is not from a hub.
 const BODY_MAX: u64 = 1024 * 1024;
 const HEAD_LINES_MAX: usize = 100;
-const HEAD_LINE_MAX: u64 = 16 * 1024;
+const HEAD_LINE_MAX: usize = 16 * 1024;
 
 /// A connection to the hub that lasts until a deadline.
 pub(super) enum HubConnection {
-    Plain { host: String, token: Secret, stream: BufReader<TcpStream>, deadline: Instant },
+    Plain { host: String, prefix: String, token: Secret, stream: BufReader<TcpStream>, deadline: Instant },
     Secure(Box<Client>),
 }
 
@@ -28,13 +28,11 @@ impl HubConnection {
         let Some(host) = url.strip_prefix("http://") else {
             return Ok(Self::Secure(Box::new(Client::open(url.to_owned(), Some(token.clone()))?)));
         };
-        let host = host.split('/').next().unwrap_or(host);
-        let with_port =
-            if host.rsplit(']').next().unwrap_or(host).contains(':') { host.into() } else { format!("{host}:80") };
-        let address = with_port.to_socket_addrs()?.next().context("the address has no host")?;
-        let stream = TcpStream::connect_timeout(&address, left(deadline)?)?;
+        let (host, prefix) = host.split_at(host.find('/').unwrap_or(host.len()));
+        let stream = connect(host, deadline)?;
         stream.set_nodelay(true)?;
-        Ok(Self::Plain { host: host.to_owned(), token: token.clone(), stream: BufReader::new(stream), deadline })
+        let (host, prefix) = (host.to_owned(), prefix.trim_end_matches('/').to_owned());
+        Ok(Self::Plain { host, prefix, token: token.clone(), stream: BufReader::new(stream), deadline })
     }
 
     /// Sends a JSON request and returns the body of a 2xx response.
@@ -44,10 +42,10 @@ impl HubConnection {
                 let method = reqwest::Method::from_bytes(method.as_bytes())?;
                 client.call(method, path, Some(body).filter(|body| !body.is_null()))
             }
-            Self::Plain { host, token, stream, deadline } => {
+            Self::Plain { host, prefix, token, stream, deadline } => {
                 let body = if body.is_null() { String::new() } else { body.to_string() };
                 let request = format!(
-                    "{method} {path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {}\r\ncontent-type: \
+                    "{method} {prefix}{path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {}\r\ncontent-type: \
                      application/json\r\ncontent-length: {}\r\n\r\n{body}",
                     token.reveal(),
                     body.len()
@@ -60,6 +58,40 @@ impl HubConnection {
     }
 }
 
+/// Whether the hub has answered that it does not do what was asked. Asking once more would not help.
+pub(super) fn is_refusal(error: &anyhow::Error) -> bool {
+    error.is::<Refused>() || error.downcast_ref::<HubRefused>().is_some_and(|refused| refused.status < 500)
+}
+
+/// The hub's answer to a request that it refuses.
+#[derive(Debug)]
+struct Refused {
+    code: u16,
+    text: String,
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the hub answers {}: {}", self.code, self.text)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// Connects to the first address of a host that accepts: `localhost` is often two, and a hub listens on one of them.
+fn connect(host: &str, deadline: Instant) -> Result<TcpStream> {
+    let has_port = host.rsplit(']').next().unwrap_or(host).contains(':');
+    let with_port = if has_port { host.to_owned() } else { format!("{host}:80") };
+    let mut refused = anyhow::anyhow!("the address has no host");
+    for address in with_port.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, left(deadline)?) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => refused = error.into(),
+        }
+    }
+    Err(refused)
+}
+
 fn response(stream: &mut BufReader<TcpStream>, deadline: Instant) -> Result<Value> {
     let status = line(stream, deadline)?;
     let code = status.split(' ').nth(1).and_then(|code| code.parse::<u16>().ok()).context("not an HTTP response")?;
@@ -70,7 +102,11 @@ fn response(stream: &mut BufReader<TcpStream>, deadline: Instant) -> Result<Valu
             ensure!(header.is_empty(), "not an HTTP header");
             let body = if is_chunked { chunks(stream, deadline)? } else { bytes(stream, length, deadline)? };
             let text = String::from_utf8(body)?;
-            ensure!((200..300).contains(&code), "the hub answers {code}: {text}");
+            match code {
+                200..300 => {}
+                400..500 => return Err(Refused { code, text }.into()),
+                _ => bail!("the hub answers {code}: {text}"),
+            }
             return Ok(if text.is_empty() { Value::Null } else { serde_json::from_str(&text)? });
         };
         match name.to_ascii_lowercase().as_str() {
@@ -98,26 +134,35 @@ fn chunks(stream: &mut BufReader<TcpStream>, deadline: Instant) -> Result<Vec<u8
 }
 
 fn line(stream: &mut BufReader<TcpStream>, deadline: Instant) -> Result<String> {
-    stream.get_ref().set_read_timeout(Some(left(deadline)?))?;
-    let mut line = String::new();
-    stream.by_ref().take(HEAD_LINE_MAX).read_line(&mut line)?;
-    ensure!(line.ends_with('\n'), "the response was cut off");
-    line.truncate(line.trim_end().len());
-    Ok(line)
+    let mut line = Vec::new();
+    while line.last() != Some(&b'\n') {
+        let part = available(stream, deadline)?;
+        let taken = part.iter().position(|byte| *byte == b'\n').map_or(part.len(), |at| at + 1);
+        line.extend_from_slice(&part[..taken]);
+        stream.consume(taken);
+        ensure!(line.len() <= HEAD_LINE_MAX, "a header is too long");
+    }
+    Ok(String::from_utf8(line)?.trim_end().to_owned())
 }
 
 fn bytes(stream: &mut BufReader<TcpStream>, length: u64, deadline: Instant) -> Result<Vec<u8>> {
     ensure!(length <= BODY_MAX, "the response is too large");
     let mut body = Vec::new();
     while (body.len() as u64) < length {
-        stream.get_ref().set_read_timeout(Some(left(deadline)?))?;
-        let part = stream.fill_buf()?;
-        ensure!(!part.is_empty(), "the response was cut off");
+        let part = available(stream, deadline)?;
         let taken = part.len().min(usize::try_from(length - body.len() as u64).unwrap_or(usize::MAX));
         body.extend_from_slice(&part[..taken]);
         stream.consume(taken);
     }
     Ok(body)
+}
+
+/// What has arrived; waits for at least one byte. Each wait ends at the deadline, however slowly bytes arrive.
+fn available(stream: &mut BufReader<TcpStream>, deadline: Instant) -> Result<&[u8]> {
+    stream.get_ref().set_read_timeout(Some(left(deadline)?))?;
+    let part = stream.fill_buf()?;
+    ensure!(!part.is_empty(), "the response was cut off");
+    Ok(part)
 }
 
 /// The time until the deadline. A socket takes no timeout of zero.
@@ -170,8 +215,42 @@ mod tests {
             b"HTTP/1.1 200 OK\r\nno header\r\n\r\n",
         ];
         for answer in answers {
-            assert!(ask(&server(answer), 1_000).is_err(), "{}", String::from_utf8_lossy(answer));
+            let error = ask(&server(answer), 1_000).expect_err("an error");
+            assert_eq!(is_refusal(&error), answer.starts_with(b"HTTP/1.1 401"), "{error:#}");
         }
+    }
+
+    #[test]
+    fn a_server_that_drips_costs_no_more_than_the_deadline() {
+        for head in ["HTTP/1.1 2", "HTTP/1.1 200 OK\r\nx: ", "HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{"] {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+            let url = format!("http://{}", listener.local_addr().expect("its address"));
+            std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().expect("a connection");
+                // One byte at a time, sooner than any single read would give up.
+                while stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(b"0")).is_ok() {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+            });
+            let before = Instant::now();
+            assert!(ask(&url, 300).is_err(), "{head}");
+            assert!(before.elapsed() < Duration::from_secs(5), "{head}: {:?}", before.elapsed());
+        }
+    }
+
+    #[test]
+    fn every_address_of_a_host_is_tried_and_a_path_stays_in_front() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("its address").port();
+        let asked = std::thread::spawn(move || {
+            let (stream, _) = listener.accept().expect("a connection");
+            let mut line = String::new();
+            BufReader::new(&stream).read_line(&mut line).expect("a request");
+            (&stream).write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").expect("it can be sent");
+            line
+        });
+        ask(&format!("http://localhost:{port}/hub/"), 5_000).expect("it answers");
+        assert_eq!(asked.join().expect("it does not panic"), "POST /hub/x HTTP/1.1\r\n");
     }
 
     #[test]

@@ -44,26 +44,12 @@ fn a_person_erases_themselves_and_nobody_else() {
     assert!(own.status.success() && !has_data(&hub), "{}", shown(&own));
 }
 
-/// A terminal on which these lines are typed.
-#[cfg(target_os = "linux")]
-fn terminal(typed: &str) -> (std::fs::File, std::fs::File) {
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-    let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-    grantpt(&keyboard).expect("it is ours");
-    unlockpt(&keyboard).expect("it can be opened");
-    let name = ptsname(&keyboard, Vec::new()).expect("its name").into_string().expect("a path");
-    let terminal = std::fs::File::options().read(true).write(true).open(name).expect("it can be opened");
-    let mut keyboard = std::fs::File::from(keyboard);
-    keyboard.write_all(typed.as_bytes()).expect("keys can be pressed");
-    (keyboard, terminal)
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn on_a_terminal_the_id_is_asked_for() {
     let hub = hub_with_ada();
     let erase = |typed: &str| {
-        let (_keyboard, terminal) = terminal(typed);
+        let (_keyboard, terminal) = crate::program::terminal(typed);
         hub.command(&["erase", "ada"]).stdin(terminal).output().expect("it runs")
     };
     let declined = erase("y\n");

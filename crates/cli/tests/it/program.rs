@@ -39,6 +39,20 @@ pub(crate) fn shown(output: &Output) -> String {
     format!("exit {code}\n--- stdout\n{}--- stderr\n{}", text(stdout), text(stderr))
 }
 
+/// A terminal on which these lines are typed.
+#[cfg(target_os = "linux")]
+pub(crate) fn terminal(typed: &str) -> (std::fs::File, std::fs::File) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&keyboard).expect("it is ours");
+    unlockpt(&keyboard).expect("it can be opened");
+    let name = ptsname(&keyboard, Vec::new()).expect("its name").into_string().expect("a path");
+    let terminal = std::fs::File::options().read(true).write(true).open(name).expect("it can be opened");
+    let mut keyboard = std::fs::File::from(keyboard);
+    keyboard.write_all(typed.as_bytes()).expect("keys can be pressed");
+    (keyboard, terminal)
+}
+
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("the output is text")
 }

@@ -139,6 +139,11 @@ impl PersonSettings {
         Ok(())
     }
 
+    /// The person's time zone, by its IANA name, if it is known.
+    pub fn timezone(&self) -> Option<String> {
+        self.quiet_hours.as_ref().map(|quiet| quiet.timezone.clone())
+    }
+
     /// When messages may be sent again; `None` = now.
     pub fn quiet_until(&self, now: Time) -> Option<Time> {
         let QuietSettings { start, end, timezone } = self.quiet_hours.as_ref()?;

@@ -55,6 +55,12 @@ pub trait Channel: Send + Sync + 'static {
     /// Makes one synchronous attempt to send a message of `notify` to a target that [`resolve`](Self::resolve) returned.
     fn notify(&self, message: NotifyMessage) -> BoxFuture<'_, NotifyOutcome>;
 
+    /// Called after a Messenger elsewhere has delivered this message, with the ids of its parts: a channel on which people
+    /// answer stores them, as after a message of its own.
+    fn delivered_elsewhere(&self, _message: NotifyMessage, _ids: Vec<String>) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
     /// A link that opens the channel and sends a pairing code. None = there are no such links, or the provider cannot be
     /// asked now.
     fn pairing_link(&self, _code: String) -> BoxFuture<'_, Option<String>> {

@@ -66,13 +66,15 @@ pub enum NotifyOutcome {
     Delivered {
         /// The id of the message in the channel.
         delivery_id: String,
+        /// The ids of the parts after the first, if it was sent in parts.
+        further_parts: Vec<String>,
     },
     /// A text was sent in parts and a later part failed. Final.
     Partial {
         /// The id of the first part.
         delivery_id: String,
-        /// How many parts were accepted.
-        delivered: usize,
+        /// The ids of the accepted parts after the first.
+        further_parts: Vec<String>,
         /// How many parts there are.
         parts: usize,
         /// Why the next part failed.
@@ -102,6 +104,13 @@ pub enum NotifyOutcome {
         /// What happened.
         reason: String,
     },
+}
+
+impl NotifyOutcome {
+    /// A message that the provider has accepted in one piece.
+    pub fn delivered(delivery_id: impl Into<String>) -> Self {
+        Self::Delivered { delivery_id: delivery_id.into(), further_parts: Vec::new() }
+    }
 }
 
 /// Why nothing was sent.

@@ -10,6 +10,10 @@ use super::email::EmailChannel;
 use super::telegram::TelegramChannel;
 use super::{Channel, Verification};
 use crate::config::Config;
+use crate::notify::LAST_CALL_MAX;
+
+/// A lease is longer than the longest attempt by this much, so that the outcome can be recorded.
+const ATTEMPT_MARGIN: Duration = Duration::from_secs(60);
 
 /// All channels of a hub, in the order in which they are shown. Clones share the list.
 #[derive(Clone)]
@@ -42,20 +46,26 @@ impl Channels {
         Ok(Self(channels.into()))
     }
 
-    /// What the store has to know of the configured channels. `margin` = how much longer than an attempt its lease is.
-    pub(crate) fn rules(&self, margin: Duration) -> BTreeMap<ChannelName, ChannelRules> {
+    /// What the store has to know of the configured channels.
+    pub(crate) fn rules(&self) -> BTreeMap<ChannelName, ChannelRules> {
         let rules = |channel: &Arc<dyn Channel>| {
             let (shape, sending) = (channel.settings(), channel.sending());
-            let lease = sending.attempt_max + margin;
+            let lease = sending.attempt_max + ATTEMPT_MARGIN;
             let rules = ChannelRules {
                 display_name: shape.display_name.to_owned(),
                 sends_codes: shape.verification == Verification::Code,
                 grouping: sending.grouping,
-                attempt_ms: u64::try_from(lease.as_millis()).unwrap_or(u64::MAX),
+                attempt_ms: millis(lease),
+                passed_on_ms: millis(lease + LAST_CALL_MAX),
             };
             (channel.name(), rules)
         };
         self.configured().map(rules).collect()
+    }
+
+    /// The lease of a started attempt on a channel: longer than the longest attempt.
+    pub(crate) fn lease_of(&self, name: &str) -> Duration {
+        self.get(name).map_or(ATTEMPT_MARGIN, |channel| channel.sending().attempt_max + ATTEMPT_MARGIN)
     }
 
     /// The channel of this name, configured or not.
@@ -72,6 +82,10 @@ impl Channels {
     pub fn configured(&self) -> impl Iterator<Item = &Arc<dyn Channel>> {
         self.0.iter().filter(|channel| channel.status().is_configured())
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl fmt::Display for ChannelError {

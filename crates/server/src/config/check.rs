@@ -30,6 +30,7 @@ pub(super) fn contradictions(config: &Config) -> Vec<String> {
     found.extend(config.switchboard.contradictions("switchboard"));
     found.extend(config.messenger.remote.contradictions("messenger"));
     found.extend(config.redis.contradictions());
+    found.extend(config.ingest.values().filter_map(|source| source.missing_secret()));
     found
 }
 

@@ -1,9 +1,10 @@
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
-use super::setting::SETTINGS;
+use super::setting::{SETTINGS, Setting};
 use bellwire_core::nearest;
 
 /// A value of a file and its line.
@@ -11,10 +12,15 @@ pub(super) struct ConfigEntry {
     pub(super) key: String,
     pub(super) value: Value,
     pub(super) line: usize,
+    /// The lines of the fields of a table.
+    pub(super) lines: BTreeMap<String, usize>,
 }
 
 /// An error in a file and its line; line 0 = the whole file.
 pub(super) type Mistake = (usize, String);
+
+/// The section of the sources of webhooks, whose keys are names that the operator chooses.
+pub(super) const INGEST: &str = "ingest";
 
 /// The largest file that is parsed, in bytes.
 const FILE_MAX: usize = 1024 * 1024;
@@ -37,21 +43,31 @@ pub(super) fn entries(text: &str) -> Result<(Vec<ConfigEntry>, Vec<Mistake>), Mi
             mistakes.push((line_at(text, section.span()), unknown(name)));
             continue;
         };
-        if !SETTINGS.iter().any(|setting| setting.key.split_once('.').is_some_and(|(known, _)| known == name)) {
+        let is_source = name == INGEST;
+        let is_known = |setting: &Setting| setting.key.split_once('.').is_some_and(|(known, _)| known == name);
+        if !is_source && !SETTINGS.iter().any(is_known) {
             mistakes.push((line_at(text, section.span()), unknown_section(name)));
             continue;
         }
-        for key in table.keys() {
+        for (key, content) in table {
             let dotted = format!("{name}.{}", key.get_ref());
             let line = line_at(text, key.span());
             let value = values.get(name).and_then(|section| section.get(key.get_ref().as_ref()));
-            match value.filter(|_| SETTINGS.iter().any(|setting| setting.key == dotted)) {
-                Some(value) => entries.push(ConfigEntry { key: dotted, value: value.clone(), line }),
+            match value.filter(|_| is_source || SETTINGS.iter().any(|setting| setting.key == dotted)) {
+                Some(value) => {
+                    let lines = field_lines(text, content.get_ref());
+                    entries.push(ConfigEntry { key: dotted, value: value.clone(), line, lines });
+                }
                 None => mistakes.push((line, unknown(&dotted))),
             }
         }
     }
     Ok((entries, mistakes))
+}
+
+fn field_lines(text: &str, value: &DeValue<'_>) -> BTreeMap<String, usize> {
+    let DeValue::Table(table) = value else { return BTreeMap::new() };
+    table.keys().map(|key| (key.get_ref().to_string(), line_at(text, key.span()))).collect()
 }
 
 fn unknown(key: &str) -> String {
@@ -66,6 +82,7 @@ fn unknown(key: &str) -> String {
 
 fn unknown_section(name: &str) -> String {
     let sections = SETTINGS.iter().filter_map(|setting| setting.key.split_once('.')).map(|(section, _)| section);
+    let sections = sections.chain([INGEST]);
     match nearest(name, sections) {
         Some(near) => format!("[{name}] is not a section; did you mean [{near}]?"),
         None => format!("[{name}] is not a section; `bellwire config --default` shows them all"),

@@ -3,11 +3,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::setting::{self, SETTINGS, SHORT, Setting};
-use super::{Config, ConfigWarning, DEFAULT_FILE, check, file};
+use super::{Config, ConfigWarning, DEFAULT_FILE, IngestSource, Secret, check, file};
 use bellwire_core::nearest;
 
 /// The prefix of the hub's environment variables.
 const PREFIX: &str = "BELLWIRE_";
+
+/// The keys of the sources of webhooks.
+const SOURCE_PREFIX: &str = "ingest.";
 
 /// Variables with the prefix that are not settings: the path of the file, and how other commands reach a hub.
 const OTHER_VARIABLES: &[&str] = &["BELLWIRE_CONFIG", "BELLWIRE_URL", "BELLWIRE_TOKEN"];
@@ -169,10 +172,37 @@ impl Layers {
         self.problems.extend(mistakes.into_iter().map(problem));
         let base = path.parent().unwrap_or(Path::new(""));
         for entry in entries {
+            if let Some(name) = entry.key.strip_prefix(SOURCE_PREFIX) {
+                let problem = self.source(name, &entry, base).err();
+                self.problems
+                    .extend(problem.map(|(line, message)| ConfigProblem { place: Some(place(line)), message }));
+                continue;
+            }
             let Some(setting) = setting::find(&entry.key) else { continue };
             match setting.write(&mut self.config, &entry.value, base) {
                 Ok(()) => drop(self.origins.insert(setting.key, SettingSource::File(path.to_owned(), entry.line))),
                 Err(message) => self.refuse(setting, Some(place(entry.line)), &message),
+            }
+        }
+    }
+
+    /// Adds a source of webhooks. Sources are no settings of the table, because the operator chooses their names.
+    fn source(&mut self, name: &str, entry: &file::ConfigEntry, base: &Path) -> Result<(), file::Mistake> {
+        let source = IngestSource::parse(name, &entry.value, base).map_err(|(field, message)| {
+            let (dot, top) =
+                if field.is_empty() { ("", "") } else { (".", field.split(['.', '[']).next().unwrap_or("")) };
+            let line = entry.lines.get(top).copied().unwrap_or(entry.line);
+            (line, format!("{SOURCE_PREFIX}{name}{dot}{field} {message}"))
+        })?;
+        self.config.ingest.insert(name.to_owned(), source);
+        Ok(())
+    }
+
+    /// Takes the secrets of sources from the environment.
+    fn source_secrets(&mut self, ours: &BTreeMap<&str, &str>) {
+        for source in self.config.ingest.values_mut() {
+            if let Some(secret) = ours.get(IngestSource::variable(&source.name).as_str()) {
+                (source.secret, source.secret_file) = (Some(Secret::new(secret.trim())), None);
             }
         }
     }
@@ -197,12 +227,15 @@ impl Layers {
                 (None, None) => {}
             }
         }
+        self.source_secrets(&ours);
         self.warn_of_unknown(ours.keys().copied());
     }
 
     fn warn_of_unknown<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
         let long: Vec<String> = SETTINGS.iter().map(Setting::variable).collect();
         let short = SHORT.iter().map(|(name, _)| *name);
+        let secrets: Vec<String> = self.config.ingest.keys().map(|name| IngestSource::variable(name)).collect();
+        let long: Vec<String> = long.into_iter().chain(secrets).collect();
         let known: Vec<&str> =
             long.iter().map(String::as_str).chain(short).chain(OTHER_VARIABLES.iter().copied()).collect();
         for name in names.filter(|name| !known.contains(name)) {

@@ -112,7 +112,7 @@ pub(super) const SETTINGS: &[Setting] = &[
 ];
 
 /// Shown instead of a secret.
-const HIDDEN: &str = "(hidden)";
+pub(super) const HIDDEN: &str = "(hidden)";
 
 /// Short names of environment variables.
 pub(super) const SHORT: &[(&str, &str)] = &[("BELLWIRE_LISTEN", "server.listen"), ("BELLWIRE_LOG", "log.level")];

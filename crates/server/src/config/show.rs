@@ -19,7 +19,19 @@ impl LoadedConfig {
             let line = format!("{key} = {}", setting.read(&self.config));
             text.push_str(&format!("{line:40}  # from: {}\n", self.origin(setting.key)));
         }
+        text.push_str(&self.sources_to_toml());
         text
+    }
+
+    /// The sources of webhooks, without their secrets.
+    fn sources_to_toml(&self) -> String {
+        let sources = self.config.ingest.values().map(|source| (source.name.clone(), Value::Table(source.to_toml())));
+        let sources: toml::Table = sources.collect();
+        if sources.is_empty() {
+            return String::new();
+        }
+        let whole = toml::Table::from_iter([("ingest".to_owned(), Value::Table(sources))]);
+        format!("\n{}", toml::to_string(&whole).expect("texts, numbers and lists can be written"))
     }
 
     /// The same as JSON: `{"limits.streams": {"value": 10000, "from": "default"}, …}`.
@@ -28,7 +40,12 @@ impl LoadedConfig {
             let from = self.origin(setting.key).to_string();
             (setting.key.to_owned(), json!({ "value": plain(setting.read(&self.config)), "from": from }))
         };
-        serde_json::Value::Object(SETTINGS.iter().map(entry).collect::<Map<_, _>>())
+        let source = |source: &super::IngestSource| {
+            let value = plain(Value::Table(source.to_toml()));
+            (format!("ingest.{}", source.name), json!({ "value": value, "from": "file" }))
+        };
+        let sources = self.config.ingest.values().map(source);
+        serde_json::Value::Object(SETTINGS.iter().map(entry).chain(sources).collect::<Map<_, _>>())
     }
 }
 

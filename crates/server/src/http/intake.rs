@@ -42,11 +42,19 @@ impl BodyRoom {
         Self { body_max, free: Arc::new(Semaphore::new(bytes)) }
     }
 
+    /// For webhooks of a configured source, whose usage bounds their memory.
+    pub(super) fn of_source(&self) -> Self {
+        Self { body_max: self.body_max.min(BODY_MAX_OF_SOURCE), free: self.free.clone() }
+    }
+
     /// For requests without a token, so that clients without one cannot use up the memory for bodies.
     pub(super) fn without_token(&self) -> Self {
         Self { body_max: self.body_max.min(BODY_MAX_WITHOUT_TOKEN), free: self.free.clone() }
     }
 }
+
+/// The largest body of a webhook of a configured source. It is read before the call is authenticated.
+const BODY_MAX_OF_SOURCE: usize = 2 * 1024 * 1024;
 
 /// The largest body of a request without a token: a sign-in code, or a provider's update. It does not count towards the
 /// memory limit.

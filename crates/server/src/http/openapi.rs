@@ -39,13 +39,14 @@ const IDS: [(&str, &str, &str); 10] = [
 ];
 
 /// The other path parameters: (name, description, example).
-const NAMES: [(&str, &str, &str); 5] = [
+const NAMES: [(&str, &str, &str); 6] = [
     // The registry replaces the example.
     ("channel", "The name of the channel.", ""),
     ("nid", "The notification.", "0198c0de-0000-7000-8000-000000000000"),
     ("index", "The button, counted from 0.", "0"),
     ("signed", "The signed part of the link.", "AAAA"),
     ("file", "The name of the file.", "console.js"),
+    ("source", "The name of the source in the hub's configuration.", "github"),
 ];
 
 /// The error responses: (status, name in the document, description).

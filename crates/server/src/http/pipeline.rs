@@ -74,9 +74,15 @@ impl RequestPipeline {
         let mut request = authorize(&self.hub, route, request).await?;
         let identity = request.extensions().get::<Arc<Identity>>().cloned();
         let names_owner = request.uri().query().is_some_and(|query| query.contains("user_id="));
+        let source = route.filter(|route| route.is_ingest()).and_then(|_| {
+            let name = request.uri().path().rsplit('/').next()?;
+            self.hub.ingest.get(name)
+        });
         let usage = identity.as_ref().map(|identity| identity.usage.clone());
+        let usage = usage.or_else(|| source.map(|source| source.usage.clone()));
         let of_token = usage.as_ref().map(|usage| usage.request()).transpose()?;
         let body = match usage {
+            Some(usage) if source.is_some() => Intake::of(&self.bodies.of_source(), Some(usage), &request)?,
             Some(usage) => Intake::of(&self.bodies, Some(usage), &request)?,
             None => Intake::of(&self.bodies.without_token(), None, &request)?,
         };

@@ -25,6 +25,7 @@ use super::event_list::{EventPage, ListedEventBody};
 use super::events::{EventsBody, PublishResponse, PublishedEvent};
 use super::health::Health;
 use super::inbox::{InboxItemBody, InboxPage, ItemPatch, MarkedCount, PressBody, UnreadCount};
+use super::ingest::{IngestResponse, IngestSourceBody, WebhookRequest};
 use super::inject::{InjectBody, InjectResponse};
 use super::ledger::{LedgerEntryBody, LedgerPage, LedgerSumsBody, SumsQuery};
 use super::live::{LiveQuery, LiveStream};
@@ -50,8 +51,8 @@ use super::trace::TraceBody;
 use super::users::{UserBody, UserPage};
 use super::{
     Hub, catalog, channel_calls, channel_test, console, conversations, deliveries, docs, elements, events, health,
-    inbox, inject, ledger, live, mcp, metrics, not_found, openapi, own_test, person_stream, reminders, sessions,
-    settings, statistics, stream, subscribers, tokens, tools, unsubscribe, users,
+    inbox, ingest, inject, ledger, live, mcp, metrics, not_found, openapi, own_test, person_stream, reminders,
+    sessions, settings, statistics, stream, subscribers, tokens, tools, unsubscribe, users,
 };
 use crate::auth::Scope;
 use crate::config::Config;
@@ -106,6 +107,11 @@ impl Route {
         self.path == SIGNED_LINK
     }
 
+    /// Whether it takes the calls of a source of webhooks, which authenticates them.
+    pub(super) fn is_ingest(&self) -> bool {
+        self.path == INGEST
+    }
+
     /// Whether the query may have the conversation's owner. `PUT` has the owner in its body instead.
     pub(super) fn takes_owner(&self) -> bool {
         self.path.starts_with("/v1/conversations/") && self.method != "PUT"
@@ -126,7 +132,7 @@ impl Route {
     /// Whether the route accepts `Idempotency-Key`. An injection is identified by its call id instead, and codes and sessions
     /// are shown only once.
     pub(super) fn takes_idempotency_key(&self) -> bool {
-        self.method == "POST" && !self.path.ends_with("/inject") && !ONCE.contains(&self.path)
+        self.method == "POST" && !self.is_ingest() && !self.path.ends_with("/inject") && !ONCE.contains(&self.path)
     }
 }
 
@@ -135,6 +141,9 @@ const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// Calls whose answers are not stored: codes and sessions are secrets, and each test is a new one.
 const ONCE: [&str; 3] = ["/v1/sign_in_codes", "/v1/sessions", "/v1/users/{id}/{channel}/test"];
+
+/// The path of webhooks.
+const INGEST: &str = "/v1/ingest/{source}";
 
 /// The path of unsubscribe links.
 const SIGNED_LINK: &str = "/u/{signed}";
@@ -190,6 +199,12 @@ routes! {
         /// The trace of an event: its verdicts, notifications and injections
         GET "/v1/events/{id}" [Admin Agent User]
             () -> Json<TraceBody>, or 409 => events::trace;
+        /// Take a webhook of a configured source, which authenticates itself by the source's secret, and publish its events
+        POST "/v1/ingest/{source}" []
+            (WebhookRequest) -> Accepted<IngestResponse>, or 400 401 404 409 415 429 500 503 504 507 => ingest::receive;
+        /// List the configured sources of webhooks, and what came from them since the hub started
+        GET "/v1/ingest" [Admin]
+            () -> Json<List<IngestSourceBody>> => ingest::list;
     }
     "Conversations" {
         /// List conversations, the most recently used first

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams,
+    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, MetaObject, PaginatedRequestParams,
     ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
@@ -108,11 +108,13 @@ impl ServerHandler for DaemonServer {
         }
         let (identity, _) = authenticated(&request)?;
         let arguments = call.arguments.map_or(Value::Null, Value::Object);
-        let (value, is_error) = in_time(&request, self.tool.call(&self.hub, &identity, arguments)).await?;
-        let value = match value {
+        let answer = in_time(&request, self.tool.call(&self.hub, &identity, arguments)).await?;
+        let value = match answer.value {
             Value::Object(fields) => fields,
             _ => Map::new(),
         };
-        Ok(translate::result(value, is_error, None).into())
+        let mut result = translate::result(value, answer.is_error, None);
+        result.meta = (!answer.meta.is_empty()).then_some(MetaObject(answer.meta));
+        Ok(result.into())
     }
 }

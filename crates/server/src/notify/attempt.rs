@@ -1,14 +1,14 @@
 //! One attempt of a request: claimed, made in a task of its own, and recorded. Equal requests join it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bellwire_core::notify::{ErrorClass, NotifyError};
-use bellwire_store::{NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, Store};
+use bellwire_store::{NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, SentFrom, Store};
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::envelope::{Failure, Outcome, unproven};
+use super::envelope::{AnswerMeta, Failure, Outcome, unproven};
 use super::refusal::Refusal;
 use crate::http::Hub;
 
@@ -27,14 +27,52 @@ pub(crate) struct Attempt {
     pub(crate) timezone: Option<String>,
     /// The recipient's conversation that it comes from.
     pub(crate) conversation_id: Option<String>,
-    /// Set if the target does not exist or its owner has blocked the hub.
-    unreachable_target: Arc<OnceLock<String>>,
+    target: String,
+}
+
+/// What became of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Attempted {
+    pub(crate) outcome: Outcome,
+    pub(crate) meta: AnswerMeta,
+}
+
+impl From<Outcome> for Attempted {
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, meta: AnswerMeta::default() }
+    }
+}
+
+impl Attempted {
+    /// Whether it may have been delivered.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.outcome.as_ref().is_err_and(|failure| failure.error.is_unknown_outcome())
+    }
+
+    /// Whether the outcome is known and the request must not be made again.
+    pub(super) fn is_final(&self) -> bool {
+        let is_retryable = self.outcome.as_ref().is_err_and(|failure| failure.error.retryable);
+        !self.is_unknown() && !is_retryable
+    }
+
+    /// The ids of the delivered parts, in order.
+    pub(super) fn delivered_ids(&self) -> Vec<String> {
+        let first = match &self.outcome {
+            Ok(delivered) => Some(delivered),
+            Err(failure) => failure.first_part.as_ref(),
+        };
+        first
+            .map(|first| first.delivery_id.clone())
+            .into_iter()
+            .chain(self.meta.further_parts.iter().cloned())
+            .collect()
+    }
 }
 
 impl Attempt {
-    /// Commits the start. Nothing may be sent before.
-    pub(crate) async fn start(&self) -> Result<(), NotifyError> {
-        match self.store.start_notify(self.key, self.fence).await {
+    /// Commits the start. Nothing may be sent or passed on before.
+    pub(crate) async fn start(&self, from: SentFrom) -> Result<(), NotifyError> {
+        match self.store.start_notify(self.key, self.fence, from).await {
             Ok(true) => Ok(()),
             // Nothing was sent: the caller may repeat it.
             Ok(false) => {
@@ -44,20 +82,15 @@ impl Attempt {
             Err(error) => Err(Refusal::from(error).error),
         }
     }
-
-    /// Notes that the target cannot be reached any more.
-    pub(crate) fn note_unreachable(&self, target: &str) {
-        // Only the first call counts.
-        let _ = self.unreachable_target.set(target.to_owned());
-    }
 }
 
-/// Claims a request and lets `work` make the attempt, or joins an equal one. `None` = the outcome is not known in time; the
+/// Claims a request to this target and lets `work` make the attempt, or joins an equal one. `None` = the outcome is not known in time; the
 /// attempt goes on and records it.
 pub(crate) async fn run(
     hub: &Hub,
     claim: NotifyClaim,
-    work: impl FnOnce(Attempt) -> BoxFuture<'static, Outcome> + Send,
+    target: String,
+    work: impl FnOnce(Attempt) -> BoxFuture<'static, Attempted> + Send,
 ) -> Result<Option<NotifyAnswer>, Refusal> {
     let deadline = Instant::now() + hub.notify.wait;
     let key = claim.key;
@@ -66,8 +99,7 @@ pub(crate) async fn run(
     let bell = hub.store.notify_changes();
     match hub.store.claim_notify(claim).await? {
         NotifyClaimed::Mine { fence, timezone, .. } => {
-            let (store, unreachable_target) = (hub.store.clone(), Arc::default());
-            let attempt = Attempt { store, key, fence, timezone, conversation_id, unreachable_target };
+            let attempt = Attempt { store: hub.store.clone(), key, fence, timezone, conversation_id, target };
             let making = tokio::spawn(make(attempt.clone(), work(attempt)));
             Ok(tokio::time::timeout_at(deadline, making).await.ok().and_then(Result::ok).flatten())
         }
@@ -79,20 +111,21 @@ pub(crate) async fn run(
 }
 
 /// Makes the attempt and records its outcome.
-async fn make(attempt: Attempt, work: BoxFuture<'static, Outcome>) -> Option<NotifyAnswer> {
+async fn make(attempt: Attempt, work: BoxFuture<'static, Attempted>) -> Option<NotifyAnswer> {
     let started = Instant::now();
     // A panic must not leave the request without an outcome.
-    let outcome = tokio::spawn(work).await;
-    let outcome = outcome.unwrap_or_else(|_| Err(unproven("the hub failed while it was being sent")));
+    let attempted = tokio::spawn(work).await;
+    let attempted = attempted.unwrap_or_else(|_| Err(unproven("the hub failed while it was being sent")).into());
+    let Attempted { outcome, meta: AnswerMeta { is_unreachable, further_parts, .. } } = attempted;
     let ending = match outcome {
         Ok(delivered) => NotifyEnding::Delivered { delivery_id: delivered.delivery_id },
         Err(Failure { error, first_part }) => NotifyEnding::failed(error, first_part.map(|part| part.delivery_id)),
     };
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let unreachable_target = attempt.unreachable_target.get().cloned();
-    let (key, fence) = (attempt.key, attempt.fence);
-    let end = NotifyEnd { key, fence, ending, duration_ms, unreachable_target };
-    record(&*attempt.store, end).await
+    let Attempt { store, key, fence, target, .. } = attempt;
+    let unreachable_target = is_unreachable.then_some(target);
+    let end = NotifyEnd { key, fence, ending, duration_ms, further_parts, unreachable_target };
+    record(&*store, end).await
 }
 
 /// Records the outcome. If the store fails, the caller still gets the truth about the message.
@@ -106,7 +139,7 @@ async fn record(store: &dyn Store, end: NotifyEnd) -> Option<NotifyAnswer> {
             }
         }
     }
-    Some(NotifyAnswer { ending: end.ending, duration_ms: end.duration_ms, notification_id: None })
+    Some(end.into_answer(None))
 }
 
 /// Waits for the answer of an equal request.

@@ -2,16 +2,16 @@
 
 use bellwire_core::notify::{ErrorClass, NotifyCall, NotifyError, RequestContext};
 use bellwire_core::person::ToolArguments;
-use bellwire_store::{InQuietHours, InboundMessage, NotifyAnswer, NotifyEnding};
+use bellwire_store::{Claimant, InboundMessage, NotifyAnswer, NotifyEnding, SentFrom};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::attempt::{self, Attempt};
-use super::envelope::{DeliverAnswer, DeliverArguments, Outcome};
-use super::prepared::{ClaimContext, Resolved};
+use super::attempt::{self, Attempt, Attempted};
+use super::envelope::{DeliverAnswer, DeliverArguments};
+use super::prepared::{ClaimContext, Prepared, Resolved};
 use super::refusal::{Refusal, RefusedRequest};
-use super::{channel_facts, hash_of, switchboard, uuid_of};
+use super::{asking, channel_facts, hash_of, switchboard, uuid_of};
 use crate::clock;
 use crate::http::Hub;
 use crate::tools::Context;
@@ -73,25 +73,48 @@ async fn decided(
         on_behalf_of: user_id,
         conversation_id,
         correlation_id: Some(context.correlation_id.clone()),
-        in_quiet_hours: InQuietHours::Defer,
+        claimant: Claimant::Tool,
     });
-    let (hub_of_attempt, recipient) = (hub.clone(), prepared.recipient.user_id().map(str::to_owned));
-    let channel_of_attempt = channel.clone();
-    let work = move |attempt: Attempt| -> BoxFuture<'static, Outcome> {
-        let arguments =
-            DeliverArguments { source_butler: origin, notify_request: prepared.envelope(), user_id: recipient };
-        Box::pin(async move {
-            let answer = match &hub_of_attempt.notify.switchboard {
-                Some(remote) => {
-                    attempt.start().await?;
-                    remote.call::<DeliverAnswer>(&arguments).await?
-                }
-                None => switchboard::deliver(&hub_of_attempt, arguments, Some(&attempt)).await,
-            };
-            answer.outcome(request_id, &channel_of_attempt)
-        })
+    let (hub_of_attempt, target) = (hub.clone(), prepared.target.target.clone());
+    let work =
+        move |attempt: Attempt| -> BoxFuture<'static, Attempted> { Box::pin(make(hub_of_attempt, prepared, attempt)) };
+    Ok((channel, attempt::run(hub, claim, target, work).await?))
+}
+
+/// Makes the attempt of a claimed request. If it is made elsewhere, the channel learns what was delivered.
+async fn make(hub: Hub, prepared: Prepared, attempt: Attempt) -> Attempted {
+    let arguments = DeliverArguments {
+        source_butler: prepared.origin.clone(),
+        notify_request: prepared.envelope(),
+        user_id: prepared.recipient.user_id().map(str::to_owned),
     };
-    Ok((channel, attempt::run(hub, claim, work).await?))
+    let (request_id, channel) = (prepared.request_id, prepared.call.channel.as_str());
+    let attempted = match &hub.notify.switchboard {
+        Some(remote) => {
+            if let Err(error) = attempt.start(SentFrom::Elsewhere).await {
+                return Err(error.into()).into();
+            }
+            let ask = || async {
+                match remote.call::<DeliverAnswer>(&arguments).await {
+                    Ok((answer, meta)) => Attempted { outcome: answer.outcome(request_id, channel), meta },
+                    Err(failure) => Err(failure).into(),
+                }
+            };
+            asking::until_known(hub.channels.lease_of(channel), ask).await
+        }
+        None => {
+            let (answer, meta) = switchboard::deliver(&hub, arguments, Some(&attempt)).await;
+            Attempted { outcome: answer.outcome(request_id, channel), meta }
+        }
+    };
+    let ids = attempted.delivered_ids();
+    if hub.notify.sends_elsewhere()
+        && !ids.is_empty()
+        && let Some(channel) = hub.channels.get(channel)
+    {
+        channel.delivered_elsewhere(prepared.message(&attempt), ids).await;
+    }
+    attempted
 }
 
 /// Every call may write to the ledger, so calls count against the token's publishing rate.

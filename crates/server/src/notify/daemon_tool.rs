@@ -7,7 +7,9 @@ use schemars::schema_for;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::envelope::{DeliverAnswer, DeliverArguments, DeliverStatus, Envelope, RouteEnvelope, RouteResponse};
+use super::envelope::{
+    AnswerMeta, DeliverAnswer, DeliverArguments, DeliverStatus, Envelope, RouteEnvelope, RouteResponse,
+};
 use super::refusal::{Refusal, RefusedRequest};
 use super::{messenger, switchboard};
 use crate::auth::{Identity, Scope, reserved_origin};
@@ -55,27 +57,36 @@ impl DaemonTool {
         }
     }
 
-    /// Calls the tool: its answer, and whether that is a failure.
-    pub(crate) async fn call(self, hub: &Hub, caller: &Identity, arguments: Value) -> (Value, bool) {
+    /// Calls the tool.
+    pub(crate) async fn call(self, hub: &Hub, caller: &Identity, arguments: Value) -> DaemonAnswer {
         match self {
             Self::Deliver => {
-                let answer = deliver(hub, caller, arguments).await;
-                (json(&answer), answer.status == DeliverStatus::Failed)
+                let (answer, meta) = deliver(hub, caller, arguments).await;
+                let is_error = answer.status == DeliverStatus::Failed;
+                DaemonAnswer { value: json(&answer), is_error, meta: meta.into_map() }
             }
             Self::RouteExecute => {
-                let answer = route_execute(hub, caller, arguments).await;
-                (json(&answer), answer.is_error())
+                let (answer, meta) = route_execute(hub, caller, arguments).await;
+                DaemonAnswer { value: json(&answer), is_error: answer.is_error(), meta: meta.into_map() }
             }
         }
     }
 }
 
-async fn deliver(hub: &Hub, caller: &Identity, arguments: Value) -> DeliverAnswer {
+/// The answer of a tool.
+pub(crate) struct DaemonAnswer {
+    pub(crate) value: Value,
+    pub(crate) is_error: bool,
+    /// `_meta` of the result.
+    pub(crate) meta: Map<String, Value>,
+}
+
+async fn deliver(hub: &Hub, caller: &Identity, arguments: Value) -> (DeliverAnswer, AnswerMeta) {
     match checked_request(caller, arguments) {
         Ok(arguments) => switchboard::deliver(hub, arguments, None).await,
         Err(refusal) => {
             refused_request(caller).record(hub, &refusal).await;
-            DeliverAnswer::refused(refusal.error)
+            (DeliverAnswer::refused(refusal.error), AnswerMeta::default())
         }
     }
 }
@@ -103,7 +114,7 @@ fn checked_request(caller: &Identity, arguments: Value) -> Result<DeliverArgumen
     }
 }
 
-async fn route_execute(hub: &Hub, caller: &Identity, arguments: Value) -> RouteResponse {
+async fn route_execute(hub: &Hub, caller: &Identity, arguments: Value) -> (RouteResponse, AnswerMeta) {
     let refusal = match RouteEnvelope::read(arguments) {
         Ok(route) if is_trusted(hub, caller) => return messenger::execute(hub, route, None).await,
         Ok(_) => {
@@ -113,7 +124,7 @@ async fn route_execute(hub: &Hub, caller: &Identity, arguments: Value) -> RouteR
         Err(error) => Refusal::invalid("envelope", error.to_string()),
     };
     refused_request(caller).record(hub, &refusal).await;
-    RouteResponse::of(None, Err(refusal.error), 0)
+    (RouteResponse::of(None, Err(refusal.error), 0), AnswerMeta::default())
 }
 
 fn is_trusted(hub: &Hub, caller: &Identity) -> bool {

@@ -4,20 +4,20 @@ use std::time::Instant;
 
 use bellwire_core::notify::{ErrorClass, NotifyCall, NotifyError};
 use bellwire_core::person::ToolArguments;
-use bellwire_store::{InQuietHours, NotifyAnswer, NotifyEnding};
+use bellwire_store::{Claimant, NotifyAnswer, NotifyEnding, SentFrom};
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::attempt::{self, Attempt};
+use super::attempt::{self, Attempt, Attempted};
+use super::channel_facts;
 use super::envelope::{
-    Delivered, Failure, NotifyRequest, NotifyResponse, Outcome, RouteEnvelope, RouteResponse, SWITCHBOARD, unproven,
+    AnswerMeta, Delivered, Failure, NotifyRequest, NotifyResponse, Outcome, RouteEnvelope, RouteResponse, SWITCHBOARD,
+    unproven,
 };
 use super::prepared::{ClaimContext, Prepared, Resolved};
 use super::refusal::{Refusal, RefusedRequest};
-use super::{channel_facts, uuid_of};
-use crate::channels::{NotifyMessage, NotifyOutcome, Obstacle};
-use crate::clock;
+use crate::channels::{NotifyOutcome, Obstacle};
 use crate::http::Hub;
 
 /// The channel's name for the ledger; blank if there is no such channel, because the ledger has no texts of callers.
@@ -27,7 +27,7 @@ fn known_channel(hub: &Hub, name: &str) -> String {
 
 /// Carries a route out. Its caller is trusted; what it says is not. With an attempt, the same process has claimed the
 /// request; otherwise the Messenger claims it.
-pub(crate) async fn execute(hub: &Hub, route: RouteEnvelope, attempt: Option<&Attempt>) -> RouteResponse {
+pub(crate) async fn execute(hub: &Hub, route: RouteEnvelope, attempt: Option<&Attempt>) -> (RouteResponse, AnswerMeta) {
     let started = Instant::now();
     let (context, request_id) = (route.request_context.clone(), route.request_context.0.request_id);
     let origin = route.input.context.notify_request.origin_butler.clone();
@@ -40,7 +40,7 @@ pub(crate) async fn execute(hub: &Hub, route: RouteEnvelope, attempt: Option<&At
     };
     let carried_out = match resolve(hub, route).await {
         Ok(resolved) => match attempt {
-            Some(attempt) => send_claimed(hub, resolved, attempt).await.map(|outcome| (outcome, None)),
+            Some(attempt) => send_claimed(hub, resolved, attempt).await.map(|attempted| (attempted, None)),
             None => claim_and_send(hub, resolved).await,
         },
         Err(refusal) => Err(refusal),
@@ -49,8 +49,9 @@ pub(crate) async fn execute(hub: &Hub, route: RouteEnvelope, attempt: Option<&At
         duration_ms.unwrap_or_else(|| u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX))
     };
     match carried_out {
-        Ok((outcome, duration_ms)) => {
-            RouteResponse::of(Some(context), Ok(NotifyResponse::of(request_id, outcome)), millis(duration_ms))
+        Ok((Attempted { outcome, meta }, duration_ms)) => {
+            let response = NotifyResponse::of(request_id, outcome);
+            (RouteResponse::of(Some(context), Ok(response), millis(duration_ms)), meta)
         }
         Err(refusal) => {
             // The outcome of a claimed request is recorded with its claim, and the store has recorded a refusal without a
@@ -59,7 +60,7 @@ pub(crate) async fn execute(hub: &Hub, route: RouteEnvelope, attempt: Option<&At
                 request.record(hub, &refusal).await;
             }
             let response = NotifyResponse::of(request_id, Err(refusal.error.into()));
-            RouteResponse::of(Some(context), Ok(response), millis(None))
+            (RouteResponse::of(Some(context), Ok(response), millis(None)), AnswerMeta::default())
         }
     }
 }
@@ -105,42 +106,51 @@ pub(super) fn checked_call(hub: &Hub, request: NotifyRequest) -> Result<NotifyCa
 }
 
 /// Sends a request that this process has claimed, if its target is still permitted.
-async fn send_claimed(hub: &Hub, resolved: Resolved, attempt: &Attempt) -> Result<Outcome, Refusal> {
+async fn send_claimed(hub: &Hub, resolved: Resolved, attempt: &Attempt) -> Result<Attempted, Refusal> {
     let prepared = resolved.permitted(hub).await?;
     if prepared.key != attempt.key {
         let error = NotifyError::new(ErrorClass::InternalError, "The target has changed since it was checked");
-        return Ok(Err(error.into()));
+        return Ok(Err(error.into()).into());
     }
     Ok(send(hub.clone(), prepared, attempt.clone()).await)
 }
 
-/// Claims a request that another process sent, and sends it.
-async fn claim_and_send(hub: &Hub, resolved: Resolved) -> Result<(Outcome, Option<u64>), Refusal> {
+/// Claims a request that another process sent, and sends it. If that process uses this store, its claim is taken over.
+async fn claim_and_send(hub: &Hub, resolved: Resolved) -> Result<(Attempted, Option<u64>), Refusal> {
     let channel = resolved.channel().to_string();
     if let Some(known) = resolved.known_answer(hub).await? {
         let duration_ms = known.duration_ms;
-        return Ok((outcome_of(Some(known), &channel), Some(duration_ms)));
+        return Ok((answered(Some(known), &channel), Some(duration_ms)));
     }
     let prepared = resolved.permitted(hub).await?;
     let claim = prepared.claim(ClaimContext {
         on_behalf_of: None,
         conversation_id: None,
         correlation_id: None,
-        in_quiet_hours: InQuietHours::Refuse,
+        claimant: Claimant::Messenger,
     });
-    let hub_of_attempt = hub.clone();
+    let (hub_of_attempt, target) = (hub.clone(), prepared.target.target.clone());
     let work =
-        move |attempt: Attempt| -> BoxFuture<'static, Outcome> { Box::pin(send(hub_of_attempt, prepared, attempt)) };
-    let answer = attempt::run(hub, claim, work).await?;
+        move |attempt: Attempt| -> BoxFuture<'static, Attempted> { Box::pin(send(hub_of_attempt, prepared, attempt)) };
+    let answer = attempt::run(hub, claim, target, work).await?;
     let duration_ms = answer.as_ref().map(|answer| answer.duration_ms);
-    Ok((outcome_of(answer, &channel), duration_ms))
+    Ok((answered(answer, &channel), duration_ms))
 }
 
-/// The outcome in a recorded answer; without one, it is not known in time.
-pub(super) fn outcome_of(answer: Option<NotifyAnswer>, channel: &str) -> Outcome {
+/// What a recorded answer says; without one, the attempt goes on.
+fn answered(answer: Option<NotifyAnswer>, channel: &str) -> Attempted {
+    let Some(answer) = answer else {
+        let outcome = Err(unproven("there is no answer yet; it is still being delivered"));
+        return Attempted { outcome, meta: AnswerMeta { is_in_flight: true, ..AnswerMeta::default() } };
+    };
+    let NotifyAnswer { ending, further_parts, is_unreachable, .. } = answer;
+    let meta = AnswerMeta { is_in_flight: false, is_unreachable, further_parts };
+    Attempted { outcome: outcome_of(ending, channel), meta }
+}
+
+fn outcome_of(ending: NotifyEnding, channel: &str) -> Outcome {
     let delivered = |delivery_id: String| Delivered { channel: channel.to_owned(), delivery_id };
-    let Some(answer) = answer else { return Err(unproven("there is no answer yet; it is still being delivered")) };
-    match answer.ending {
+    match ending {
         NotifyEnding::Delivered { delivery_id } => Ok(delivered(delivery_id)),
         NotifyEnding::Deferred { deliver_at, .. } => {
             let message = format!("The recipient has quiet hours; it is delivered at {deliver_at}");
@@ -154,39 +164,36 @@ pub(super) fn outcome_of(answer: Option<NotifyAnswer>, channel: &str) -> Outcome
 }
 
 /// Makes the one attempt. The start is committed before the channel is called.
-async fn send(hub: Hub, prepared: Prepared, attempt: Attempt) -> Outcome {
+async fn send(hub: Hub, prepared: Prepared, attempt: Attempt) -> Attempted {
     let Some(channel) = hub.channels.get(prepared.call.channel.as_str()) else {
-        return Err(NotifyError::invalid("The hub has no such channel").into());
+        return Err(NotifyError::invalid("The hub has no such channel").into()).into();
     };
-    attempt.start().await?;
-    let Prepared { origin, call, target, recipient, key, .. } = prepared;
-    let (name, address) = (call.channel.to_string(), target.target.clone());
-    let message = NotifyMessage {
-        id: uuid_of(&key),
-        intent: call.intent,
-        origin,
-        target,
-        user_id: recipient.user_id().map(str::to_owned),
-        conversation_id: attempt.conversation_id.clone(),
-        message: call.message,
-        subject: call.subject,
-        timezone: attempt.timezone.clone(),
-        at: clock::now(),
-    };
-    let outcome = channel.notify(message).await;
-    if matches!(outcome, NotifyOutcome::Unreachable { .. }) {
-        attempt.note_unreachable(&address);
+    if let Err(error) = attempt.start(SentFrom::Here).await {
+        return Err(error.into()).into();
     }
-    classified(outcome, &name)
+    let outcome = channel.notify(prepared.message(&attempt)).await;
+    let meta = meta_of(&outcome);
+    Attempted { outcome: classified(outcome, prepared.call.channel.as_str()), meta }
+}
+
+fn meta_of(outcome: &NotifyOutcome) -> AnswerMeta {
+    let is_unreachable = matches!(outcome, NotifyOutcome::Unreachable { .. });
+    let further_parts = match outcome {
+        NotifyOutcome::Delivered { further_parts, .. } | NotifyOutcome::Partial { further_parts, .. } => {
+            further_parts.clone()
+        }
+        _ => Vec::new(),
+    };
+    AnswerMeta { is_in_flight: false, is_unreachable, further_parts }
 }
 
 /// What an attempt on a channel means for the caller.
 fn classified(outcome: NotifyOutcome, channel: &str) -> Outcome {
     let delivered = |delivery_id: String| Delivered { channel: channel.to_owned(), delivery_id };
     match outcome {
-        NotifyOutcome::Delivered { delivery_id } => Ok(delivered(delivery_id)),
-        NotifyOutcome::Partial { delivery_id, delivered: count, parts, reason } => {
-            let message = format!("{count} of {parts} parts delivered: {reason}");
+        NotifyOutcome::Delivered { delivery_id, .. } => Ok(delivered(delivery_id)),
+        NotifyOutcome::Partial { delivery_id, further_parts, parts, reason } => {
+            let message = format!("{} of {parts} parts delivered: {reason}", 1 + further_parts.len());
             let error = NotifyError::new(ErrorClass::InternalError, message);
             Err(Failure { error, first_part: Some(delivered(delivery_id)) })
         }

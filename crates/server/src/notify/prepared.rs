@@ -3,14 +3,16 @@
 use bellwire_core::Time;
 use bellwire_core::notify::{DedupInput, Intent, NotifyCall, RequestContext};
 use bellwire_core::person::ChannelName;
-use bellwire_store::{InQuietHours, NotifyAnswer, NotifyClaim, NotifyKey, NotifyRecipient};
+use bellwire_store::{Claimant, NotifyAnswer, NotifyClaim, NotifyKey, NotifyRecipient};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use super::attempt::Attempt;
 use super::envelope::{DeliveryFields, MCP_CHANNEL, NotifyRequest, NotifyVersion, WireContext};
 use super::refusal::Refusal;
-use super::{hash_of, recipient};
-use crate::channels::{NotifyDelivery, NotifyTarget};
+use super::{hash_of, recipient, uuid_of};
+use crate::channels::{NotifyDelivery, NotifyMessage, NotifyTarget};
+use crate::clock;
 use crate::http::Hub;
 
 /// A checked call with its target. Whether the origin may use the target is not decided yet.
@@ -44,7 +46,7 @@ pub(crate) struct ClaimContext {
     pub(crate) on_behalf_of: Option<String>,
     pub(crate) conversation_id: Option<String>,
     pub(crate) correlation_id: Option<String>,
-    pub(crate) in_quiet_hours: InQuietHours,
+    pub(crate) claimant: Claimant,
 }
 
 impl Resolved {
@@ -124,6 +126,22 @@ impl Prepared {
         self.call.request_context.clone().unwrap_or_else(|| minted_context(&self.origin, self.request_id))
     }
 
+    /// The message for the channel.
+    pub(crate) fn message(&self, attempt: &Attempt) -> NotifyMessage {
+        NotifyMessage {
+            id: uuid_of(&self.key),
+            intent: self.call.intent,
+            origin: self.origin.clone(),
+            target: self.target.clone(),
+            user_id: self.recipient.user_id().map(str::to_owned),
+            conversation_id: attempt.conversation_id.clone(),
+            message: self.call.message.clone(),
+            subject: self.call.subject.clone(),
+            timezone: attempt.timezone.clone(),
+            at: clock::now(),
+        }
+    }
+
     pub(crate) fn claim(&self, context: ClaimContext) -> NotifyClaim {
         NotifyClaim {
             key: self.key,
@@ -133,7 +151,7 @@ impl Prepared {
             channel: self.call.channel.clone(),
             recipient: self.recipient.clone(),
             on_behalf_of: context.on_behalf_of,
-            in_quiet_hours: context.in_quiet_hours,
+            claimant: context.claimant,
             answer_key: self.answer_key,
             conversation_id: context.conversation_id,
             correlation_id: context.correlation_id,

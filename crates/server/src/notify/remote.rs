@@ -12,7 +12,7 @@ use hyper::body::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::envelope::{Envelope, Failure, unproven};
+use super::envelope::{AnswerMeta, Envelope, Failure, unproven};
 use crate::config::{RemoteConfig, Secret};
 use crate::http_client::{HttpAnswer, HttpClient, HttpError};
 
@@ -57,7 +57,7 @@ impl Remote {
     }
 
     /// Calls the tool once and reads its answer.
-    pub(crate) async fn call<T: Envelope>(&self, arguments: &impl Serialize) -> Result<T, Failure> {
+    pub(crate) async fn call<T: Envelope>(&self, arguments: &impl Serialize) -> Result<(T, AnswerMeta), Failure> {
         let request = self.request(arguments)?;
         let answer = self.http.send(request, ANSWER_WAIT, ANSWER_MAX).await.map_err(|error| match error {
             HttpError::NotSent { reason, .. } => {
@@ -92,7 +92,7 @@ impl Remote {
         })
     }
 
-    fn read<T: Envelope>(&self, answer: &HttpAnswer) -> Result<T, Failure> {
+    fn read<T: Envelope>(&self, answer: &HttpAnswer) -> Result<(T, AnswerMeta), Failure> {
         if !answer.status.is_success() {
             return Err(self.refused(answer));
         }
@@ -113,7 +113,8 @@ impl Remote {
         let text = || result["content"][0]["text"].as_str().map(|text| Value::String(text.to_owned()));
         let structured = Some(result["structuredContent"].clone()).filter(Value::is_object);
         let Some(value) = structured.or_else(text) else { return Err(malformed("it has no content")) };
-        T::read(value).map_err(|error| malformed(&error.to_string()))
+        let envelope = T::read(value).map_err(|error| malformed(&error.to_string()))?;
+        Ok((envelope, AnswerMeta::read(&result["_meta"])))
     }
 
     /// An HTTP error. The statuses that a server gives before it looks at the call prove that nothing was attempted.

@@ -1,15 +1,22 @@
 //! The Switchboard: the only part that routes. It wraps a notify request into a route and passes it to the Messenger.
 
-use super::attempt::Attempt;
-use super::envelope::{DeliverAnswer, DeliverArguments, Failure, RouteEnvelope, RouteResponse, WireContext};
+use bellwire_store::SentFrom;
+use uuid::Uuid;
+
+use super::attempt::{Attempt, Attempted};
+use super::envelope::{AnswerMeta, DeliverAnswer, DeliverArguments, RouteEnvelope, RouteResponse, WireContext};
 use super::prepared::minted_context;
 use super::remote::Remote;
-use super::{hash_of, messenger, uuid_of};
+use super::{asking, hash_of, messenger, uuid_of};
 use crate::clock;
 use crate::http::Hub;
 
 /// Delivers a notify request whose origin is authenticated. With an attempt, the same process has claimed the request.
-pub(crate) async fn deliver(hub: &Hub, arguments: DeliverArguments, attempt: Option<&Attempt>) -> DeliverAnswer {
+pub(crate) async fn deliver(
+    hub: &Hub,
+    arguments: DeliverArguments,
+    attempt: Option<&Attempt>,
+) -> (DeliverAnswer, AnswerMeta) {
     let DeliverArguments { source_butler, notify_request: mut request, user_id } = arguments;
     let channel = request.delivery.channel.clone();
     let context = request.request_context.get_or_insert_with(|| {
@@ -18,24 +25,32 @@ pub(crate) async fn deliver(hub: &Hub, arguments: DeliverArguments, attempt: Opt
     });
     let request_id = context.0.request_id;
     let route = RouteEnvelope::of(request, user_id, request_id, clock::now());
-    let response = match &hub.notify.messenger {
-        Some(remote) => route_elsewhere(remote, &route, attempt).await,
-        None => Ok(messenger::execute(hub, route, attempt).await),
+    let Attempted { outcome, meta } = match &hub.notify.messenger {
+        Some(remote) => {
+            let ask = || ask(remote, &route, request_id, &channel);
+            match attempt {
+                Some(attempt) => match attempt.start(SentFrom::Elsewhere).await {
+                    Ok(()) => asking::until_known(hub.channels.lease_of(&channel), ask).await,
+                    Err(error) => Err(error.into()).into(),
+                },
+                // The caller has claimed it, and asks again if it has to.
+                None => ask().await,
+            }
+        }
+        None => {
+            let (response, meta) = messenger::execute(hub, route, attempt).await;
+            Attempted { outcome: response.outcome(request_id, &channel), meta }
+        }
     };
-    let outcome = response.and_then(|response| response.outcome(request_id, &channel));
     // The same for every repeat of the request.
     let notification_id = uuid_of(&hash_of(&["notification", &source_butler, &request_id.to_string()]));
-    DeliverAnswer::of(notification_id, request_id, outcome)
+    (DeliverAnswer::of(notification_id, request_id, outcome), meta)
 }
 
-/// Calls the Messenger on another machine. The start of a claimed request is committed before.
-async fn route_elsewhere(
-    remote: &Remote,
-    route: &RouteEnvelope,
-    attempt: Option<&Attempt>,
-) -> Result<RouteResponse, Failure> {
-    if let Some(attempt) = attempt {
-        attempt.start().await?;
+/// Calls the Messenger on another machine once.
+async fn ask(remote: &Remote, route: &RouteEnvelope, request_id: Uuid, channel: &str) -> Attempted {
+    match remote.call::<RouteResponse>(route).await {
+        Ok((response, meta)) => Attempted { outcome: response.outcome(request_id, channel), meta },
+        Err(failure) => Err(failure).into(),
     }
-    remote.call(route).await
 }

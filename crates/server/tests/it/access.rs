@@ -88,6 +88,8 @@ async fn without_a_token_only_the_probes_answer() {
                 "/assets/{file}" => StatusCode::NOT_FOUND,
                 // The channel authenticates its provider; this hub has none that takes calls.
                 "/{channel}/webhook" => StatusCode::NOT_FOUND,
+                // The source authenticates its sender; this hub has none.
+                "/v1/ingest/{source}" => StatusCode::NOT_FOUND,
                 _ if route.scopes.is_empty() => StatusCode::OK,
                 _ => StatusCode::UNAUTHORIZED,
             };

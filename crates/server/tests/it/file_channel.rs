@@ -115,7 +115,7 @@ impl Channel for FileChannel {
     fn notify(&self, message: NotifyMessage) -> BoxFuture<'_, NotifyOutcome> {
         Box::pin(async move {
             match self.append(&message.target.target, message.message.as_deref().unwrap_or_default()) {
-                Ok(()) => NotifyOutcome::Delivered { delivery_id: message.id.to_string() },
+                Ok(()) => NotifyOutcome::delivered(message.id.to_string()),
                 Err(reason) => NotifyOutcome::Refused { reason },
             }
         })

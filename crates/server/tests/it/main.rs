@@ -19,6 +19,7 @@ mod erase;
 mod errors;
 mod events;
 mod file_channel;
+mod ingest;
 mod inject;
 mod limits;
 mod lists;

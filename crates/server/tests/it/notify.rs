@@ -3,6 +3,7 @@
 mod answers;
 mod daemons;
 mod dedup;
+mod elsewhere;
 mod ledger;
 mod outcomes;
 mod pager;
@@ -10,6 +11,7 @@ mod peer;
 mod recipients;
 mod reference_bugs;
 mod scenarios;
+mod shared_store;
 mod three;
 
 use std::sync::Arc;

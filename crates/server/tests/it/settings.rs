@@ -3,6 +3,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::json;
 
 use crate::hub::TestHub;
+use crate::subscribers::CI_DONE;
 
 #[tokio::test]
 async fn a_patch_changes_only_its_fields_and_core_subscribers_cannot_be_disabled() {
@@ -30,22 +31,6 @@ async fn a_dry_run_of_a_subscriber_has_no_effect() {
     assert_eq!(status, StatusCode::OK);
     assert!(answer["content"].as_str().unwrap().starts_with("tool_fail: grep"), "{answer}");
 }
-
-const CI_DONE: &str = r#"
-[subscriber]
-id = "ci_done"
-name = "CI"
-description = "Builds that are done"
-version = "1.0.0"
-[events]
-types = ["ci.build.done"]
-[batching]
-window_ms = 0
-[output]
-priority = "normal"
-inject_at = "after_tool"
-template = "ci.j2"
-"#;
 
 #[tokio::test]
 async fn an_edited_file_applies_from_the_next_event_and_an_invalid_edit_changes_nothing() {

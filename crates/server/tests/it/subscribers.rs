@@ -11,7 +11,8 @@ use crate::hub::TestHub;
 use crate::mailed::{Post, header};
 use crate::person_stream::Listener;
 
-const CI_DONE: &str = r#"
+/// A subscriber that tells an agent of finished builds.
+pub(crate) const CI_DONE: &str = r#"
 [subscriber]
 id = "ci_done"
 name = "CI"

@@ -2,6 +2,7 @@
 
 mod buttons;
 mod direct;
+mod elsewhere;
 mod faults;
 mod hostile;
 mod inbound;

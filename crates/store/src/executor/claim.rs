@@ -292,7 +292,7 @@ impl Executor {
             self.changes.people.deliveries.insert(claimed.id, claimed);
         }
         let settings = &self.people[first.user_id.as_str()].settings;
-        let timezone = settings.quiet_hours.as_ref().map(|quiet| quiet.timezone.clone());
+        let timezone = settings.timezone();
         let created_at = crate::minted_at(message_id);
         Ok(Some(Claim {
             message_id,

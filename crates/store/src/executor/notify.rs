@@ -5,17 +5,18 @@ use std::collections::BTreeSet;
 use std::future::Future;
 
 use bellwire_core::Time;
-use bellwire_core::notify::{ErrorClass, Intent, NotifyError};
+use bellwire_core::notify::NotifyError;
 
 use super::notify_admission::EarlierAttempt;
+use super::notify_rows::{draft_of, ended_draft, new_row};
 use super::outcome::failure_note;
 use super::people::InboxDraft;
 use super::{Executor, RowSource};
 use crate::damage::Found;
 use crate::error::StoreError;
 use crate::notify::{
-    AnswerCount, LedgerDecision, LedgerDraft, NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding,
-    NotifyKey, NotifyRow, NotifyState,
+    AnswerCount, Claimant, LedgerDecision, LedgerDraft, NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd,
+    NotifyEnding, NotifyKey, NotifyRow, NotifyState, SentFrom,
 };
 use crate::people::DeliveryState;
 
@@ -55,7 +56,10 @@ impl Executor {
         let known = previous.as_ref().filter(|row| !row.is_forgotten(now));
         if let Some(row) = known {
             if row.is_leased() && !row.has_lapsed(now) {
-                return Ok(NotifyClaimed::InFlight);
+                return match row.is_passed_on && claim.claimant == Claimant::Messenger {
+                    true => self.take_over(row.clone(), source).await,
+                    false => Ok(NotifyClaimed::InFlight),
+                };
             }
             if row.state == NotifyState::Started {
                 return self.end_unknown(row.clone(), source).await.map(NotifyClaimed::Ended);
@@ -75,7 +79,7 @@ impl Executor {
             }
             Admission::Deferred { notification_id, ending } => {
                 let notification_id = Some(notification_id);
-                let answer = NotifyAnswer { ending, duration_ms: 0, notification_id };
+                let answer = NotifyAnswer::without_attempt(ending, notification_id);
                 let row = NotifyRow { notification_id, ..new_row(&claim, fence, now) };
                 let draft = LedgerDraft {
                     reason: Some("quiet hours".to_owned()),
@@ -95,11 +99,27 @@ impl Executor {
         }
     }
 
+    /// Gives the Messenger a request that another process of this store has passed on. That process has checked and counted
+    /// it; from now on only the Messenger's outcome counts.
+    async fn take_over(&mut self, row: NotifyRow, source: &mut impl RowSource) -> Result<NotifyClaimed, StoreError> {
+        let timezone = match &row.user_id {
+            Some(user_id) => self.person(user_id, source).await?.settings.timezone(),
+            None => None,
+        };
+        let (fence, notification_id) = (row.fence + 1, row.notification_id);
+        let lease_until = Some(self.context.now.plus(self.rules.claim_ms));
+        let state = NotifyState::Claimed;
+        let taken = NotifyRow { state, is_passed_on: false, fence, lease_until, ..row };
+        self.changes.notify.requests.insert(taken.key, taken);
+        Ok(NotifyClaimed::Mine { fence, notification_id, timezone })
+    }
+
     /// Records the start of an attempt, if the claim is still valid.
     pub(crate) async fn start_notify(
         &mut self,
         key: NotifyKey,
         fence: i64,
+        from: SentFrom,
         source: &mut impl RowSource,
     ) -> Result<bool, StoreError> {
         let now = self.context.now;
@@ -108,8 +128,12 @@ impl Executor {
             return Ok(false);
         };
         self.check_erasing(&row)?;
-        let lease_until = Some(now.plus(self.rules.attempt_ms(&row.channel)));
-        self.changes.notify.requests.insert(key, NotifyRow { state: NotifyState::Started, lease_until, ..row });
+        let (is_passed_on, lease_ms) = match from {
+            SentFrom::Here => (false, self.rules.attempt_ms(&row.channel)),
+            SentFrom::Elsewhere => (true, self.rules.passed_on_ms(&row.channel)),
+        };
+        let (state, lease_until) = (NotifyState::Started, Some(now.plus(lease_ms)));
+        self.changes.notify.requests.insert(key, NotifyRow { state, is_passed_on, lease_until, ..row });
         Ok(true)
     }
 
@@ -119,10 +143,9 @@ impl Executor {
         end: Box<NotifyEnd>,
         source: &mut impl RowSource,
     ) -> Result<Option<NotifyAnswer>, StoreError> {
-        let NotifyEnd { key, fence, ending, duration_ms, unreachable_target } = *end;
-        let row = self.notify_row(&key, source).await?;
-        let notification_id = row.as_ref().and_then(|row| row.notification_id);
-        let answer = NotifyAnswer { ending, duration_ms, notification_id };
+        let (fence, unreachable_target) = (end.fence, end.unreachable_target.clone());
+        let row = self.notify_row(&end.key, source).await?;
+        let answer = end.into_answer(row.as_ref().and_then(|row| row.notification_id));
         let Some(row) = row.filter(|row| self.check_erasing(row).is_ok()) else {
             // The person was erased during the attempt, and the request with them.
             return Ok(Some(answer));
@@ -190,7 +213,7 @@ impl Executor {
     async fn end_unknown(&mut self, row: NotifyRow, source: &mut impl RowSource) -> Result<NotifyAnswer, StoreError> {
         let error = NotifyError::unknown_outcome("the hub stopped while it was being sent");
         let ending = NotifyEnding::failed(error, None);
-        let answer = NotifyAnswer { ending, duration_ms: 0, notification_id: row.notification_id };
+        let answer = NotifyAnswer::without_attempt(ending, row.notification_id);
         let draft = ended_draft(&row, &answer.ending);
         self.end_request(row, answer.clone());
         self.record(draft, source).await?;
@@ -232,66 +255,4 @@ pub(super) enum Admission {
     Now { notification_id: Option<bellwire_core::NotificationId>, timezone: Option<String> },
     Deferred { notification_id: bellwire_core::NotificationId, ending: NotifyEnding },
     Refused(NotifyError),
-}
-
-fn new_row(claim: &NotifyClaim, fence: i64, now: Time) -> NotifyRow {
-    use crate::notify::NotifyRecipient::{Listed, Person};
-    let (user_id, limit_key) = match &claim.recipient {
-        Person { user_id, .. } => (Some(user_id.clone()), None),
-        Listed { limit_key } => (None, Some(*limit_key).filter(|_| claim.intent == Intent::Send)),
-    };
-    NotifyRow {
-        key: claim.key,
-        request_id: claim.request_id,
-        origin: claim.origin.clone(),
-        intent: claim.intent,
-        channel: claim.channel.clone(),
-        user_id,
-        on_behalf_of: claim.on_behalf_of.clone(),
-        limit_key,
-        state: NotifyState::Claimed,
-        fence,
-        lease_until: None,
-        answer: None,
-        notification_id: None,
-        created_at: now,
-        ended_at: None,
-    }
-}
-
-fn draft_of(claim: &NotifyClaim, decision: LedgerDecision) -> LedgerDraft {
-    let person = claim.recipient.user_id().map(str::to_owned);
-    LedgerDraft {
-        origin: claim.origin.clone(),
-        user_id: person.or_else(|| claim.on_behalf_of.clone()),
-        channel: claim.channel.to_string(),
-        intent: Some(claim.intent),
-        decision,
-        class: None,
-        reason: None,
-        notification_id: None,
-        request_id: Some(claim.request_id),
-    }
-}
-
-fn ended_draft(row: &NotifyRow, ending: &NotifyEnding) -> LedgerDraft {
-    let (decision, class, reason) = match ending {
-        NotifyEnding::Delivered { .. } => (LedgerDecision::Delivered, None, None),
-        NotifyEnding::Deferred { reason, .. } => (LedgerDecision::Deferred, None, Some(reason)),
-        NotifyEnding::Failed { class: ErrorClass::Timeout, retryable: false, message, .. } => {
-            (LedgerDecision::Unknown, Some(ErrorClass::Timeout), Some(message))
-        }
-        NotifyEnding::Failed { class, message, .. } => (LedgerDecision::Failed, Some(*class), Some(message)),
-    };
-    LedgerDraft {
-        origin: row.origin.clone(),
-        user_id: row.user_id.clone().or_else(|| row.on_behalf_of.clone()),
-        channel: row.channel.to_string(),
-        intent: Some(row.intent),
-        decision,
-        class,
-        reason: reason.map(|text| LedgerDraft::short(text)),
-        notification_id: row.notification_id.map(|id| id.0),
-        request_id: Some(row.request_id),
-    }
 }

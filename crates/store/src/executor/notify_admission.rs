@@ -8,7 +8,7 @@ use super::notify::Admission;
 use super::people::{HOUR_MS, InboxDraft};
 use super::{Executor, RowSource};
 use crate::error::StoreError;
-use crate::notify::{AnswerCount, InQuietHours, NotifyClaim, NotifyEnding, NotifyKey, NotifyRecipient};
+use crate::notify::{AnswerCount, Claimant, NotifyClaim, NotifyEnding, NotifyKey, NotifyRecipient};
 use crate::people::{DirectMessage, InboxItemKind, InboxItemType};
 
 /// How many replies and reactions one inbound message may have.
@@ -36,9 +36,9 @@ impl Executor {
                 if let Err(error) = check_target(&settings, claim, target) {
                     return Ok(Admission::Refused(error));
                 }
-                let timezone = settings.quiet_hours.as_ref().map(|quiet| quiet.timezone.clone());
+                let timezone = settings.timezone();
                 match (claim.intent, settings.quiet_until(self.context.now)) {
-                    (Intent::Send, Some(until)) if claim.in_quiet_hours == InQuietHours::Refuse => {
+                    (Intent::Send, Some(until)) if claim.claimant == Claimant::Messenger => {
                         Ok(Admission::Refused(in_quiet_hours(until, self.context.now)))
                     }
                     (Intent::Send, Some(_)) => self.defer(claim, user_id, inbox_item, source).await,

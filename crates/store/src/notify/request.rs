@@ -24,8 +24,8 @@ pub struct NotifyClaim {
     pub recipient: NotifyRecipient,
     /// The person the agent works for.
     pub on_behalf_of: Option<String>,
-    /// What happens to a `send` in the recipient's quiet hours.
-    pub in_quiet_hours: InQuietHours,
+    /// Which part of the path claims it.
+    pub claimant: Claimant,
     /// What limits replies and reactions to one inbound message; none for `send`.
     pub answer_key: Option<NotifyKey>,
     /// The conversation it comes from.
@@ -46,13 +46,23 @@ impl NotifyClaim {
     }
 }
 
-/// What happens to a `send` in the recipient's quiet hours.
+/// Which part of the path claims a request.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum InQuietHours {
-    /// The outbox sends it when they end.
-    Defer,
-    /// It is refused until they end. For callers whose answer cannot say that it is deferred.
-    Refuse,
+pub enum Claimant {
+    /// The tool. In the recipient's quiet hours the outbox takes over a `send`.
+    Tool,
+    /// The Messenger, for another process. In quiet hours a `send` is refused, because the answer cannot say that it is
+    /// deferred. If that process uses the same store, the Messenger takes its request over.
+    Messenger,
+}
+
+/// Where an attempt is made.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum SentFrom {
+    /// In this process.
+    Here,
+    /// By a Messenger elsewhere, which may use the same store.
+    Elsewhere,
 }
 
 /// Who gets a request.
@@ -113,6 +123,8 @@ pub struct NotifyEnd {
     pub ending: NotifyEnding,
     /// How long the attempt took.
     pub duration_ms: u64,
+    /// The ids of the parts that were delivered after the first.
+    pub further_parts: Vec<String>,
     /// The target, if it does not exist or its owner has blocked the hub: the channel is switched off for the person.
     pub unreachable_target: Option<String>,
 }
@@ -126,6 +138,28 @@ pub struct NotifyAnswer {
     pub duration_ms: u64,
     /// The item in the recipient's inbox.
     pub notification_id: Option<NotificationId>,
+    /// The ids of the parts that were delivered after the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_parts: Vec<String>,
+    /// Whether the target does not exist or its owner has blocked the hub.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unreachable: bool,
+}
+
+impl NotifyEnd {
+    /// The answer that it gives.
+    pub fn into_answer(self, notification_id: Option<NotificationId>) -> NotifyAnswer {
+        let Self { ending, duration_ms, further_parts, unreachable_target, .. } = self;
+        let is_unreachable = unreachable_target.is_some();
+        NotifyAnswer { ending, duration_ms, notification_id, further_parts, is_unreachable }
+    }
+}
+
+impl NotifyAnswer {
+    /// The answer without an attempt of which more is known.
+    pub(crate) fn without_attempt(ending: NotifyEnding, notification_id: Option<NotificationId>) -> Self {
+        Self { ending, duration_ms: 0, notification_id, further_parts: Vec::new(), is_unreachable: false }
+    }
 }
 
 /// How a request ended.
@@ -229,6 +263,8 @@ pub(crate) struct NotifyRow {
     pub(crate) on_behalf_of: Option<String>,
     pub(crate) limit_key: Option<NotifyKey>,
     pub(crate) state: NotifyState,
+    /// Whether the started attempt is made elsewhere and nobody has taken it over.
+    pub(crate) is_passed_on: bool,
     pub(crate) fence: i64,
     pub(crate) lease_until: Option<Time>,
     pub(crate) answer: Option<NotifyAnswer>,

@@ -13,7 +13,7 @@ use crate::chats::{
 use crate::command::{Caller, IdempotencyKey, PendingNotification};
 use crate::error::StoreError;
 use crate::executor::{Executor, RowSource};
-use crate::notify::{LedgerDraft, NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyKey};
+use crate::notify::{LedgerDraft, NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyKey, SentFrom};
 use crate::reply::PendingReply;
 use crate::sessions::{NewSession, SessionOwner, SignInCode, SignedIn};
 
@@ -68,7 +68,7 @@ people_commands! {
     AttemptEnd(finish: AttemptEnd, is_notified: bool) -> (bool, Option<AttemptOutcome>) => finish;
     RetryDelivery(user_id: Option<String>, id: Uuid, idempotency_key: Option<IdempotencyKey>) -> Delivery => retry_delivery;
     ClaimNotify(claim: Box<NotifyClaim>) -> NotifyClaimed => claim_notify;
-    StartNotify(key: NotifyKey, fence: i64) -> bool => start_notify;
+    StartNotify(key: NotifyKey, fence: i64, from: SentFrom) -> bool => start_notify;
     EndNotify(end: Box<NotifyEnd>) -> Option<NotifyAnswer> => end_notify;
     RecordDecision(draft: Box<LedgerDraft>) -> () => record_decision;
     Recall(idempotency_key: IdempotencyKey) -> Option<String> => known_answer;

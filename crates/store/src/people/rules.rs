@@ -42,6 +42,8 @@ pub struct ChannelRules {
     pub grouping: Grouping,
     /// The lease of a started attempt; longer than the longest attempt.
     pub attempt_ms: u64,
+    /// The lease of an attempt that is made elsewhere; longer than the hub asks for its outcome.
+    pub passed_on_ms: u64,
 }
 
 /// Which due notifications of one person may share a message.
@@ -71,6 +73,11 @@ impl PeopleRules {
         self.channels.get(channel).map_or(ATTEMPT_MS, |rules| rules.attempt_ms)
     }
 
+    /// The lease of an attempt on a channel that is made elsewhere.
+    pub(crate) fn passed_on_ms(&self, channel: &ChannelName) -> u64 {
+        self.channels.get(channel).map_or(2 * ATTEMPT_MS, |rules| rules.passed_on_ms)
+    }
+
     /// The name of a channel that people read.
     pub(crate) fn display_name<'a>(&'a self, channel: &'a ChannelName) -> &'a str {
         self.channels.get(channel).map_or(channel.as_str(), |rules| &rules.display_name)
@@ -85,6 +92,7 @@ impl ChannelRules {
             sends_codes: true,
             grouping: Grouping::Digest,
             attempt_ms: ATTEMPT_MS,
+            passed_on_ms: 2 * ATTEMPT_MS,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::StoreFuture;
 use crate::error::StoreError;
 use crate::notify::{
     InboundMessage, LedgerDraft, LedgerEntry, LedgerQuery, NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd,
-    NotifyKey, NotifyRequests, NotifyRow, OriginSums, sum_up,
+    NotifyKey, NotifyRequests, NotifyRow, OriginSums, SentFrom, sum_up,
 };
 use crate::people::PeopleCommand;
 
@@ -61,8 +61,8 @@ impl<R: Reader> NotifyRequests for SingleWriterStore<R> {
         self.command(|reply| PeopleCommand::ClaimNotify { claim: Box::new(claim), reply })
     }
 
-    fn start_notify(&self, key: NotifyKey, fence: i64) -> StoreFuture<'_, bool> {
-        self.command(move |reply| PeopleCommand::StartNotify { key, fence, reply })
+    fn start_notify(&self, key: NotifyKey, fence: i64, from: SentFrom) -> StoreFuture<'_, bool> {
+        self.command(move |reply| PeopleCommand::StartNotify { key, fence, from, reply })
     }
 
     fn end_notify(&self, end: NotifyEnd) -> StoreFuture<'_, Option<NotifyAnswer>> {

@@ -24,7 +24,8 @@ use crate::notify::{
 use crate::single_writer::NotifyReader;
 
 const REQUESTS: &str = "SELECT key, request_id, origin, intent, channel, user_id, on_behalf_of, limit_key, state, fence, \
-                        lease_until, answer_json, notification_id, created_at, ended_at FROM notify_requests WHERE ";
+                        lease_until, answer_json, notification_id, created_at, ended_at, is_passed_on FROM notify_requests \
+                        WHERE ";
 const LEDGER: &str = "SELECT id, origin, user_id, channel, intent, decision, class, reason, notification_id, request_id \
                       FROM ledger WHERE ";
 
@@ -173,6 +174,7 @@ fn request(row: &SqliteRow) -> Result<NotifyRow, StoreError> {
         notification_id: optional(row, 12)?.map(NotificationId),
         created_at: Time::from_millis(column(row, 13)?),
         ended_at: time(row, 14)?,
+        is_passed_on: column(row, 15)?,
     })
 }
 

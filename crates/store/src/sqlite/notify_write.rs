@@ -33,8 +33,8 @@ fn requests(connection: &Connection, changes: &NotifyChanges) -> rusqlite::Resul
     // A key that was forgotten or released may be claimed again, for another recipient's settings.
     let mut insert = connection.prepare_cached(
         "INSERT OR REPLACE INTO notify_requests (key, request_id, origin, intent, channel, user_id, on_behalf_of, limit_key, \
-         state, fence, lease_until, answer_json, notification_id, created_at, ended_at) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         state, fence, lease_until, answer_json, notification_id, created_at, ended_at, is_passed_on) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     for row in changes.requests.values() {
         insert.execute(params![
@@ -53,6 +53,7 @@ fn requests(connection: &Connection, changes: &NotifyChanges) -> rusqlite::Resul
             row.notification_id.as_ref().map(|id| id.0.as_bytes()),
             row.created_at.as_millis(),
             row.ended_at.map(Time::as_millis),
+            row.is_passed_on,
         ])?;
     }
     Ok(())

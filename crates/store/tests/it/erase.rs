@@ -10,8 +10,8 @@ use bellwire_core::notify::{Intent, NotifyError, RequestContext};
 use bellwire_core::person::{ChannelName, MessageType, QuietChange, SettingsChange};
 use bellwire_core::{Event, Severity, Time};
 use bellwire_store::{
-    AttemptStart, Caller, ChannelUpdate, ChatKey, ChatMessage, ChatSender, Claim, ClientEventId, ConversationDetails,
-    ErrorKind, IdempotencyKey, InQuietHours, InboundText, InboxQuery, InboxState, IncomingEvent, NewReminder,
+    AttemptStart, Caller, ChannelUpdate, ChatKey, ChatMessage, ChatSender, Claim, Claimant, ClientEventId,
+    ConversationDetails, ErrorKind, IdempotencyKey, InboundText, InboxQuery, InboxState, IncomingEvent, NewReminder,
     NotificationContent, NotificationDraft, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyRecipient,
     Publish, RetentionCutoffs, SettingsRequest, Store, Token, UpdateAction, UpdateCommand, UpdateOutcome,
 };
@@ -146,7 +146,7 @@ fn request(user: &str) -> NotifyClaim {
         channel: ChannelName::parse("email").unwrap(),
         recipient: NotifyRecipient::Listed { limit_key: key },
         on_behalf_of: Some(user.into()),
-        in_quiet_hours: InQuietHours::Defer,
+        claimant: Claimant::Tool,
         answer_key: None,
         conversation_id: None,
         correlation_id: None,
@@ -162,7 +162,7 @@ async fn notifies(store: &dyn Store, user: &str) {
     let claimed = store.claim_notify(claim).await.unwrap();
     let NotifyClaimed::Mine { fence, .. } = claimed else { panic!("{claimed:?}") };
     let ending = NotifyEnding::failed(NotifyError::invalid(format!("{mark} is unknown")), None);
-    let end = NotifyEnd { key, fence, ending, duration_ms: 1, unreachable_target: None };
+    let end = NotifyEnd { key, fence, ending, duration_ms: 1, further_parts: Vec::new(), unreachable_target: None };
     store.end_notify(end).await.unwrap();
     let context = RequestContext {
         request_id: uuid::Uuid::nil(),

@@ -23,6 +23,7 @@ mod live;
 mod neighbours;
 mod notify;
 mod notify_deferred;
+mod notify_passed_on;
 mod notify_requests;
 mod origins;
 mod outbox;

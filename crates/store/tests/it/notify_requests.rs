@@ -3,8 +3,8 @@
 use bellwire_core::notify::{ErrorClass, Intent, NotifyError, UNKNOWN_OUTCOME};
 use bellwire_core::person::{ChannelChange, ChannelName, PersonSettings, QuietChange, SettingsChange};
 use bellwire_store::{
-    DeliveryState, InQuietHours, InboxItem, InboxQuery, InboxState, LedgerDecision, LedgerEntry, LedgerQuery,
-    NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, NotifyRecipient, RetentionCutoffs,
+    Claimant, DeliveryState, InboxItem, InboxQuery, InboxState, LedgerDecision, LedgerEntry, LedgerQuery, NotifyAnswer,
+    NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, NotifyRecipient, RetentionCutoffs, SentFrom,
     SettingsRequest,
 };
 use uuid::Uuid;
@@ -12,10 +12,10 @@ use uuid::Uuid;
 use crate::backends::{Backend, on_every_store};
 use crate::outbox::mail_to;
 
-const ADDRESS: &str = "ada@example.org";
+pub(crate) const ADDRESS: &str = "ada@example.org";
 const HOUR_MS: i64 = 60 * 60 * 1000;
 
-fn key(number: u8) -> NotifyKey {
+pub(crate) fn key(number: u8) -> NotifyKey {
     [number; 32]
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn send(number: u8) -> NotifyClaim {
         channel: ChannelName::parse("email").unwrap(),
         recipient: NotifyRecipient::Person { user_id: "ada".into(), target: ADDRESS.into() },
         on_behalf_of: Some("ada".into()),
-        in_quiet_hours: InQuietHours::Defer,
+        claimant: Claimant::Tool,
         answer_key: None,
         conversation_id: Some("chat".into()),
         correlation_id: None,
@@ -38,7 +38,7 @@ pub(crate) fn send(number: u8) -> NotifyClaim {
     }
 }
 
-fn reply(number: u8, message: u8) -> NotifyClaim {
+pub(crate) fn reply(number: u8, message: u8) -> NotifyClaim {
     NotifyClaim { intent: Intent::Reply, answer_key: Some(key(message)), ..send(number) }
 }
 
@@ -48,11 +48,11 @@ fn listed(number: u8, target: u8) -> NotifyClaim {
     NotifyClaim { recipient, on_behalf_of: None, ..send(number) }
 }
 
-async fn claim(backend: &Backend, claim: NotifyClaim) -> NotifyClaimed {
+pub(crate) async fn claim(backend: &Backend, claim: NotifyClaim) -> NotifyClaimed {
     backend.store().claim_notify(claim).await.unwrap()
 }
 
-async fn mine(backend: &Backend, asked: NotifyClaim) -> i64 {
+pub(crate) async fn mine(backend: &Backend, asked: NotifyClaim) -> i64 {
     match claim(backend, asked).await {
         NotifyClaimed::Mine { fence, .. } => fence,
         other => panic!("not ours: {other:?}"),
@@ -73,20 +73,27 @@ async fn refused(backend: &Backend, asked: NotifyClaim) -> NotifyError {
     }
 }
 
-async fn start(backend: &Backend, number: u8, fence: i64) -> bool {
-    backend.store().start_notify(key(number), fence).await.unwrap()
+pub(crate) async fn start(backend: &Backend, number: u8, fence: i64) -> bool {
+    backend.store().start_notify(key(number), fence, SentFrom::Here).await.unwrap()
 }
 
-async fn end(backend: &Backend, number: u8, fence: i64, ending: NotifyEnding) -> Option<NotifyAnswer> {
-    let end = NotifyEnd { key: key(number), fence, ending, duration_ms: 12, unreachable_target: None };
+pub(crate) async fn end(backend: &Backend, number: u8, fence: i64, ending: NotifyEnding) -> Option<NotifyAnswer> {
+    let end = NotifyEnd {
+        key: key(number),
+        fence,
+        ending,
+        duration_ms: 12,
+        further_parts: Vec::new(),
+        unreachable_target: None,
+    };
     backend.store().end_notify(end).await.unwrap()
 }
 
-fn delivered() -> NotifyEnding {
+pub(crate) fn delivered() -> NotifyEnding {
     NotifyEnding::Delivered { delivery_id: "<1@example.org>".into() }
 }
 
-fn failed(class: ErrorClass) -> NotifyEnding {
+pub(crate) fn failed(class: ErrorClass) -> NotifyEnding {
     NotifyEnding::failed(NotifyError::new(class, "the server is busy").retry_after(Some(7)), None)
 }
 
@@ -270,7 +277,7 @@ on_every_store! {
         assert_eq!(waiting.len(), 1, "{waiting:?}");
         assert_eq!((waiting[0].not_before, waiting[0].target.as_str()), (deliver_at, ADDRESS));
         assert_eq!(mine(&backend, reply(2, 200)).await, 1, "a reply is never held");
-        let refused = refused(&backend, NotifyClaim { in_quiet_hours: InQuietHours::Refuse, ..send(3) }).await;
+        let refused = refused(&backend, NotifyClaim { claimant: Claimant::Messenger, ..send(3) }).await;
         let until = deliver_at.millis_since(backend.now()) / 1000;
         assert_eq!((refused.class, refused.retry_after_seconds), (ErrorClass::OverloadRejected, Some(until)));
         assert_eq!(decisions(&backend).await, [LedgerDecision::Deferred, LedgerDecision::Refused]);
@@ -300,7 +307,7 @@ on_every_store! {
         let fence = mine(&backend, send(1)).await;
         assert!(start(&backend, 1, fence).await);
         let (ending, unreachable_target) = (failed(ErrorClass::ValidationError), Some(ADDRESS.to_owned()));
-        let end = NotifyEnd { key: key(1), fence, ending, duration_ms: 1, unreachable_target };
+        let end = NotifyEnd { key: key(1), fence, ending, duration_ms: 1, further_parts: Vec::new(), unreachable_target };
         backend.store().end_notify(end).await.unwrap();
         assert!(!backend.store().settings("ada".into()).await.unwrap().channel("email").enabled);
         let items = inbox(&backend).await;

@@ -17,9 +17,9 @@ use bellwire_core::notify::{ErrorClass, Intent, NotifyError};
 use bellwire_core::person::{ChannelName, MessageType, PersonSettings, SettingsChange};
 use bellwire_core::{Event, Severity};
 use bellwire_store::{
-    AttemptEnd, AttemptStart, Caller, ClientEventId, Delivery, ErrorKind, InQuietHours, InboxItem, InboxQuery,
-    InboxState, IncomingEvent, InjectCommand, LedgerQuery, NotificationContent, NotificationDraft, NotifyClaim,
-    NotifyClaimed, NotifyEnd, NotifyEnding, NotifyRecipient, Publish, Purpose, SettingsRequest, Store, StoreError,
+    AttemptEnd, AttemptStart, Caller, Claimant, ClientEventId, Delivery, ErrorKind, InboxItem, InboxQuery, InboxState,
+    IncomingEvent, InjectCommand, LedgerQuery, NotificationContent, NotificationDraft, NotifyClaim, NotifyClaimed,
+    NotifyEnd, NotifyEnding, NotifyRecipient, Publish, Purpose, SentFrom, SettingsRequest, Store, StoreError,
 };
 use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -324,7 +324,7 @@ fn notifying(dice: &mut Dice) -> Command {
         channel: ChannelName::parse("email").expect("a legal name"),
         recipient: NotifyRecipient::Listed { limit_key: [9; 32] },
         on_behalf_of: dice.percent(50).then(|| "ada".to_owned()),
-        in_quiet_hours: InQuietHours::Defer,
+        claimant: Claimant::Tool,
         answer_key: None,
         conversation_id: None,
         correlation_id: None,
@@ -350,8 +350,15 @@ async fn notify(
     let claimed = fault.step(backend, async || store.claim_notify(claim.clone()).await).await?;
     let mut words = format!("{claimed:?}");
     if let NotifyClaimed::Mine { fence, .. } = claimed {
-        let started = fault.step(backend, async || store.start_notify(key, fence).await).await?;
-        let end = NotifyEnd { key, fence, ending: ending.clone(), duration_ms: 1, unreachable_target: None };
+        let started = fault.step(backend, async || store.start_notify(key, fence, SentFrom::Here).await).await?;
+        let end = NotifyEnd {
+            key,
+            fence,
+            ending: ending.clone(),
+            duration_ms: 1,
+            further_parts: Vec::new(),
+            unreachable_target: None,
+        };
         let ended = fault.step(backend, async || store.end_notify(end.clone()).await).await?;
         words += &format!(" {started} {ended:?}");
     }

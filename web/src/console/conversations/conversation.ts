@@ -2,21 +2,20 @@ import { type TemplateResult, html, nothing } from 'lit';
 import { HubError } from '../../client/http.ts';
 import { SharedStream } from '../../client/shared-stream.ts';
 import { explain, search, segment } from '../api.ts';
-import { plural, shortTime } from '../format.ts';
+import { shortTime } from '../format.ts';
 import { consoleIcon } from '../icons.ts';
-import { PagedList, type Pages } from '../list/paged.ts';
 import type { RowList, RowsElement } from '../list/rows.ts';
 import { PageElement } from '../page.ts';
 import { pathOf, to } from '../routes.ts';
-import type { Conversation, ListedEvent, Message, Subscriber, Trace } from '../wire.ts';
+import type { Conversation, Message, Subscriber, Trace } from '../wire.ts';
 import { emptyTranscript, messageView } from './message.ts';
-import { type Hint, type Pending, pendingOf } from './pending.ts';
+import { type Waiting, loadWaiting, waitingView } from './pending.ts';
 import { type Said, saidView, tell } from './tell.ts';
+import { Transcript, type TranscriptState } from './transcript.ts';
 
-/** How many messages a page has, and how many pages are loaded at once. */
+/** How many messages a page has. */
 const PAGE = 100;
-const PAGES_AT_ONCE = 10;
-const MISSING = 'There is no such conversation.';
+const MISSING = 'There is no such conversation. Choose one from the list.';
 
 /** How long hints are collected before the page loads anew, in milliseconds. */
 const REFRESH_MS = 200;
@@ -24,66 +23,64 @@ const REFRESH_MS = 200;
 /** One conversation: what its agent read, what waits, and a field to tell it something. */
 export class ConversationPanel extends PageElement {
   static override properties = {
-    ...PageElement.properties, conversation: { state: true }, problem: { state: true }, pending: { state: true },
+    ...PageElement.properties, conversation: { state: true }, problem: { state: true }, waiting: { state: true },
     said: { state: true }, sayProblem: { state: true }, raw: { state: true },
   };
 
   declare conversation: Conversation | null;
   declare problem: string | null;
-  declare pending: readonly Pending[];
+  declare waiting: readonly Waiting[];
   declare said: readonly Said[];
   declare sayProblem: string | null;
   /** The messages that are shown as the agent read them. */
   declare raw: ReadonlySet<string>;
 
-  #messages: PagedList<Message> | null = null;
+  #transcript: Transcript | null = null;
   #stream: SharedStream | null = null;
   #refreshing: ReturnType<typeof setTimeout> | undefined;
-  readonly #hints = new Map<string, Hint>();
+  /** The agents that the stream named. */
+  readonly #agents = new Set<string>();
+  /** The subscribers' names for people, by their ids. */
+  #names: ReadonlyMap<string, string> = new Map();
 
   constructor() {
     super();
-    [this.conversation, this.problem, this.pending, this.said, this.sayProblem, this.raw] = [null, null, [], [], null, new Set()];
+    [this.conversation, this.problem, this.waiting, this.said, this.sayProblem, this.raw] = [null, null, [], [], null, new Set()];
   }
 
   override connectedCallback(): void {
     super.connectedCallback();
-    const path = `/v1/conversations/${segment(this.route.id ?? '')}`;
-    const messages = new PagedList<Message>((cursor) => this.workspace.api.list(`${path}/messages`, { ...this.#owner(), limit: PAGE, cursor }), ({ id }) => id);
-    this.#messages = messages;
-    this.watch(messages.state);
-    const look = (): void => { this.#follow(path); };
+    const transcript = new Transcript((cursor) =>
+      this.workspace.api.list(`${this.#path}/messages`, { ...this.#owner(), order: 'newest', limit: PAGE, cursor }));
+    this.#transcript = transcript;
+    this.watch(transcript.state);
+    const look = (): void => { this.#follow(); };
     document.addEventListener('visibilitychange', look);
     this.onLeave(() => {
       document.removeEventListener('visibilitychange', look);
       this.#stream?.close();
     });
     look();
-    void this.#start();
+    void transcript.older();
+    void this.#nameSubscribers();
+    void this.#refresh();
   }
 
   protected override render(): TemplateResult {
-    const [messages, { conversation }] = [this.#messages?.state.get(), this];
+    const [transcript, { conversation }] = [this.#transcript?.state.get(), this];
     return html`<div class="talk-head"><a class="back" href=${pathOf(to('conversations'))} aria-label="All conversations">${consoleIcon('back', 18)}</a>
         <div><h2>${conversation?.title ?? this.route.id}</h2><p class="muted small">${conversation === null ? nothing : presence(conversation)}</p></div></div>
       ${this.problem === null ? nothing : html`<p class="problem" role="alert">${this.problem}</p>`}
-      ${this.problem === MISSING ? nothing : this.#body(messages)}`;
+      ${this.problem === MISSING || transcript === undefined ? nothing : this.#body(transcript)}`;
   }
 
-  #body(messages: Pages<Message> | undefined): TemplateResult {
-    return html`${messages?.problem ? html`<p class="problem" role="alert">${messages.problem} <button class="link" @click=${() => this.#messages?.more()}>Retry</button></p>` : nothing}
-      ${messages?.loaded && messages.items.length === 0 ? emptyTranscript() : html`<bellwire-rows .list=${this.#list(messages?.items ?? [])} .estimate=${72}
-        label="What the agent read" .rowRole=${'feed'} @near-end=${() => { this.#nearEnd(); }}></bellwire-rows>`}
-      ${this.#waiting()}
+  #body({ messages, loaded, problem }: TranscriptState): TemplateResult {
+    return html`${problem === null ? nothing : html`<p class="problem" role="alert">${problem} <button class="link" @click=${() => this.#transcript?.retry()}>Retry</button></p>`}
+      ${loaded && messages.length === 0 ? emptyTranscript() : html`<bellwire-rows .list=${this.#list(messages)} .estimate=${72} .fromEnd=${true}
+        label="What the agent read" .rowRole=${'feed'} @near-start=${() => { this.#nearStart(); }}></bellwire-rows>`}
+      ${waitingView(this.waiting, this.#names)}
       ${this.said.length === 0 ? nothing : html`<ul class="said" aria-label="What you told the agent">${this.said.map(saidView)}</ul>`}
       ${this.#isReadOnly ? nothing : this.#field()}`;
-  }
-
-  #waiting(): TemplateResult | typeof nothing {
-    if (this.pending.length === 0) return nothing;
-    return html`<section class="waiting" aria-label="What waits"><p class="small"><b>${plural(this.pending.length, 'notification')}</b> will be read:</p>
-      <ul>${this.pending.map(({ name, point, events, agent }) => html`<li><span class="v waits"><span>${point}</span></span> ${name}
-        <span class="muted small">${events.join(', ')}${agent === 'main' ? '' : ` · ${agent}`}</span></li>`)}</ul></section>`;
   }
 
   #field(): TemplateResult {
@@ -112,29 +109,27 @@ export class ConversationPanel extends PageElement {
     return { user_id: this.workspace.isAdmin ? (this.route.user ?? this.workspace.person) : null };
   }
 
-  async #start(): Promise<void> {
-    await this.#refresh();
-    for (let pages = 0; pages < PAGES_AT_ONCE && this.isConnected; pages++) {
-      await this.#messages?.more();
-      if (this.#messages?.state.get().cursor === null) break;
-    }
-    await this.#toEnd();
+  get #path(): string {
+    return `/v1/conversations/${segment(this.route.id ?? '')}`;
   }
 
   /** Reads the stream only while the tab is visible: a browser has few connections. */
-  #follow(path: string): void {
+  #follow(): void {
     this.#stream?.close();
-    this.#stream = document.visibilityState === 'hidden' ? null : new SharedStream(this.workspace.api.http, `${path}/stream${search(this.#owner())}`, {
-      event: ({ type, data }) => { this.#hinted(type, data); },
+    const { api, sessionKey } = this.workspace;
+    this.#stream = document.visibilityState === 'hidden' ? null : new SharedStream(api.http, `${this.#path}/stream${search(this.#owner())}`, sessionKey, {
+      event: ({ data }) => { this.#hinted(data); },
       status: () => undefined,
     });
   }
 
-  /** `pending` names everything that waits; other hints only say that something changed. */
-  #hinted(type: string, data: string): void {
+  /** A hint names an agent, and says that what waits for it changed. */
+  #hinted(data: string): void {
     try {
-      const hint = JSON.parse(data) as Hint;
-      if (type === 'pending') this.#hints.set(hint.agent, hint);
+      const { agent } = JSON.parse(data) as { agent: string };
+      // The agent that was named last is the last one.
+      this.#agents.delete(agent);
+      this.#agents.add(agent);
       this.#refreshSoon();
     } catch {
       // An event of a kind that this version does not know.
@@ -150,41 +145,36 @@ export class ConversationPanel extends PageElement {
     }, REFRESH_MS);
   }
 
+  async #nameSubscribers(): Promise<void> {
+    // Without the names, the ids are shown.
+    const page = await this.workspace.api.list<Subscriber>('/v1/subscribers').catch(() => null);
+    this.#names = new Map(page?.items.map(({ id, name }) => [id, name]));
+    this.requestUpdate();
+  }
+
   async #refresh(): Promise<void> {
     const { api } = this.workspace;
-    const id = this.route.id ?? '';
     try {
-      const [conversations, events, subscribers] = await Promise.all([
-        api.list<Conversation>('/v1/conversations', { ...this.#owner(), conversation_id: id, limit: 1 }),
-        api.list<ListedEvent>('/v1/events', { ...this.#owner(), conversation_id: id, limit: 100 }),
-        api.list<Subscriber>('/v1/subscribers'),
+      const [conversations, waiting] = await Promise.all([
+        api.list<Conversation>('/v1/conversations', { ...this.#owner(), conversation_id: this.route.id, limit: 1 }),
+        loadWaiting(api, this.#path, this.#owner(), this.#agents),
       ]);
       this.conversation = conversations.items[0] ?? null;
       this.problem = this.conversation === null ? MISSING : null;
-      this.pending = pendingOf(this.#hints.values(), events.items, subscribers.items);
+      this.waiting = waiting;
     } catch (error) {
       this.problem = error instanceof HubError && error.status === 404 ? MISSING : explain('The conversation could not be loaded', error);
     }
   }
 
-  /** New messages come at the end. Who looks at the end goes on to see it. */
+  /** New messages come at the end. */
   async #grow(): Promise<void> {
-    const rows = this.querySelector<RowsElement>('bellwire-rows');
-    const atEnd = rows === null || rows.scrollTop + rows.clientHeight >= rows.scrollHeight - 40;
-    await this.#messages?.tail();
+    await this.#transcript?.newer(this.querySelector<RowsElement>('bellwire-rows')?.atEnd ?? true);
     await this.#readReceipts();
-    if (atEnd) await this.#toEnd();
   }
 
-  async #toEnd(): Promise<void> {
-    await this.updateComplete;
-    const last = this.#messages?.state.get().items.at(-1);
-    if (last) await this.querySelector<RowsElement>('bellwire-rows')?.reveal(last.id);
-  }
-
-  #nearEnd(): void {
-    const { loading = true, cursor = null, problem = null } = this.#messages?.state.get() ?? {};
-    if (!loading && cursor !== null && problem === null) void this.#messages?.more();
+  #nearStart(): void {
+    if (this.#transcript?.state.get().problem === null) void this.#transcript.older();
   }
 
   #enter(event: KeyboardEvent): void {
@@ -199,7 +189,7 @@ export class ConversationPanel extends PageElement {
     const text = field?.value.trim() ?? '';
     if (field === null || text === '') return;
     try {
-      const said = await tell(this.workspace.api, `/v1/conversations/${segment(this.route.id ?? '')}/messages${search(this.#owner())}`, text);
+      const said = await tell(this.workspace.api, `${this.#path}/messages${search(this.#owner())}`, text);
       [this.said, this.sayProblem] = [[...this.said, said].slice(-5), null];
       field.value = '';
     } catch (error) {

@@ -1,42 +1,40 @@
-// What waits for an agent: the ids come from the conversation's stream, what they are from its stored events.
-import type { ListedEvent, Subscriber } from '../wire.ts';
+// What waits for the agents of a conversation, and for which injection point.
+import { type TemplateResult, html, nothing } from 'lit';
+import type { Api, Query } from '../api.ts';
+import { plural, shortTime } from '../format.ts';
+import type { Pending } from '../wire.ts';
 
-/** The pending notifications of one agent, as the stream says them. */
-export interface Hint {
+/** Of how many agents it is loaded what waits: the main one, and those that the stream named last. */
+const AGENTS_MAX = 10;
+export const MAIN = 'main';
+
+/** A pending notification and the agent that will read it. */
+export interface Waiting {
   readonly agent: string;
-  readonly notifications: readonly string[];
-  readonly count: number;
+  readonly pending: Pending;
 }
 
-export interface Pending {
-  readonly id: string;
-  readonly agent: string;
-  /** The subscriber's name for people. */
-  readonly name: string;
-  readonly point: string;
-  /** The types of its events, each with how often it came. */
-  readonly events: readonly string[];
-}
-
-export function pendingOf(hints: Iterable<Hint>, events: readonly ListedEvent[], subscribers: readonly Subscriber[]): readonly Pending[] {
-  const named = new Map(subscribers.map((subscriber) => [subscriber.id, subscriber]));
-  const found = new Map<string, { subscriber: string; types: string[] }>();
-  for (const event of events) {
-    for (const { notification_id: id, subscriber } of event.verdicts) {
-      if (!id) continue;
-      const known = found.get(id) ?? { subscriber, types: [] };
-      found.set(id, { ...known, types: [...known.types, event.type] });
-    }
-  }
-  return [...hints].flatMap(({ agent, notifications }) => notifications.map((id) => {
-    const own = found.get(id);
-    const subscriber = named.get(own?.subscriber ?? '');
-    return { id, agent, name: subscriber?.name ?? 'A notification', point: subscriber?.inject_at ?? 'the next point', events: counted(own?.types ?? []) };
+/** Loads what waits for each agent, in the order in which it would be read. */
+export async function loadWaiting(api: Api, path: string, owner: Query, agents: Iterable<string>): Promise<readonly Waiting[]> {
+  const others = [...new Set(agents)].filter((agent) => agent !== MAIN).slice(1 - AGENTS_MAX);
+  const lists = await Promise.all([MAIN, ...others].map(async (agent) => {
+    const { items } = await api.list<Pending>(`${path}/pending`, { ...owner, agent });
+    return items.map((pending) => ({ agent, pending }));
   }));
+  return lists.flat();
 }
 
-function counted(types: readonly string[]): readonly string[] {
-  const counts = new Map<string, number>();
-  for (const type of types) counts.set(type, (counts.get(type) ?? 0) + 1);
-  return [...counts].map(([type, count]) => (count === 1 ? type : `${type} ×${String(count)}`));
+/** `names` are the subscribers' names for people, by their ids. */
+export function waitingView(waiting: readonly Waiting[], names: ReadonlyMap<string, string>): TemplateResult | typeof nothing {
+  if (waiting.length === 0) return nothing;
+  return html`<section class="waiting" aria-label="What waits"><p class="small"><b>${plural(waiting.length, 'notification')}</b> will be read:</p>
+    <ul>${waiting.map(({ agent, pending }) => html`<li data-id=${pending.id}><span class="v waits"><span>${pending.inject_at}</span></span>
+      ${names.get(pending.subscriber) ?? pending.subscriber} <span class="muted small"><bdi>${describe(agent, pending)}</bdi></span></li>`)}</ul></section>`;
+}
+
+/** `budget_monitor · 2 events, 3 repeats · since 15:30:01`, and the agent where it is not the main one. */
+export function describe(agent: string, { source, events, repeats, since }: Pending): string {
+  const counted = [events > 1 ? plural(events, 'event') : '', repeats > 0 ? plural(repeats, 'repeat') : ''].filter((part) => part !== '');
+  return [agent === MAIN ? '' : `for ${agent}`, source ?? 'several sources', counted.join(', '), `since ${shortTime(since)}`]
+    .filter((part) => part !== '').join(' · ');
 }

@@ -19,8 +19,6 @@ export class PagedList<Item> {
   readonly state = new Observable<Pages<Item>>(EMPTY);
   readonly #load: (cursor: string | null) => Promise<Page<Item>>;
   readonly #key: (item: Item) => string;
-  /** The cursor of the page that was loaded last. */
-  #last: string | null = null;
   /** Incremented by every reload. A page that was asked for before is ignored. */
   #generation = 0;
 
@@ -42,12 +40,6 @@ export class PagedList<Item> {
     await this.#next(cursor, items);
   }
 
-  /** Loads the last page again, for a list that grows at its end. */
-  async tail(): Promise<void> {
-    const { loading, cursor, items } = this.state.get();
-    if (!loading) await this.#next(cursor ?? this.#last, items);
-  }
-
   /** Replaces the item with the same key. */
   replace(item: Item): void {
     const key = this.#key(item);
@@ -67,7 +59,6 @@ export class PagedList<Item> {
       this.state.update((state) => ({ ...state, loading: false, problem: result }));
       return;
     }
-    this.#last = cursor;
     // A row that moved between two pages is shown once.
     const known = new Set(before.map((item) => this.#key(item)));
     const items = [...before, ...result.items.filter((item) => !known.has(this.#key(item)))];

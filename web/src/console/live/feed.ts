@@ -3,20 +3,26 @@ import type { SseEvent } from '../../client/sse.ts';
 import type { StreamStatus } from '../../client/stream.ts';
 import { isRecord } from '../../notification.ts';
 import { Observable } from '../../store/observable.ts';
-import type { Api } from '../api.ts';
+import { type Api, explain } from '../api.ts';
+import { exactTime } from '../format.ts';
 import type { Fate, ListedEvent, Trace } from '../wire.ts';
+import type { Workspace } from '../workspace.ts';
+import { loadMissed } from './missed.ts';
+import { type Batch, EMPTY_LIVE, type Live, ROWS_MAX, addMissed, addStored, apply, doubt } from './store.ts';
 import { fatesOf } from './trace.ts';
-import { type Batch, EMPTY_LIVE, type Live, ROWS_MAX, addStored, apply } from './store.ts';
 
 /** How many events are shown at the start. */
 const FIRST = 100;
 /** The seconds over which the rate is counted. */
 const RATE_S = 5;
 
-/** Reads the live stream, and applies what arrived once per animation frame. */
+/** Reads the live stream, and applies what arrived once per animation frame. After a lost connection it loads what it missed. */
 export class LiveFeed {
   readonly live = new Observable<Live>(EMPTY_LIVE);
   readonly status = new Observable<StreamStatus>('connecting');
+  /** Why stored events could not be loaded. */
+  readonly problem = new Observable<string | null>(null);
+  readonly #api: Api;
   readonly #stream: SharedStream;
   #events: ListedEvent[] = [];
   #fates: Fate[] = [];
@@ -24,18 +30,30 @@ export class LiveFeed {
   #frame = 0;
   /** When each of the last events arrived. */
   #arrivals: number[] = [];
+  /** The last event before the connection was lost; null = it was not lost, or no event was known. */
+  #before: ListedEvent | null = null;
+  #losses = 0;
 
-  constructor(api: Api) {
-    this.#stream = new SharedStream(api.http, '/v1/events/stream', {
+  constructor({ api, sessionKey }: Workspace) {
+    this.#api = api;
+    this.#stream = new SharedStream(api.http, '/v1/events/stream', sessionKey, {
       event: (event) => { this.#receive(event); },
-      status: (status) => { this.status.set(status); },
+      status: (status) => { this.#changed(status); },
     });
   }
 
-  /** Loads the newest stored events. */
-  async load(api: Api): Promise<void> {
-    const { items } = await api.list<ListedEvent>('/v1/events', { limit: FIRST });
-    this.live.update((live) => addStored(live, items));
+  /** Loads the newest stored events, or those that came while the connection was lost. */
+  async load(): Promise<void> {
+    const [before, losses] = [this.#before, this.#losses];
+    try {
+      if (before === null) await this.#loadFirst();
+      else await this.#loadMissed(before);
+      this.problem.set(null);
+      if (losses === this.#losses) this.#before = null;
+    } catch (error) {
+      const what = before === null ? 'Earlier events' : `Events since ${exactTime(before.accepted_at)}`;
+      this.problem.set(explain(`${what} could not be loaded`, error));
+    }
   }
 
   /** Takes over what a trace says of its event's notifications. */
@@ -52,6 +70,32 @@ export class LiveFeed {
   close(): void {
     this.#stream.close();
     cancelAnimationFrame(this.#frame);
+  }
+
+  #changed(status: StreamStatus): void {
+    const was = this.status.get();
+    if (was === 'live' && status !== 'live') this.#lost();
+    this.status.set(status);
+    if (was !== 'live' && status === 'live') {
+      this.live.update(doubt);
+      void this.load();
+    }
+  }
+
+  #lost(): void {
+    const { waiting, rows } = this.live.get();
+    this.#losses += 1;
+    this.#before ??= this.#events.at(-1) ?? waiting[0]?.event ?? rows[0]?.event ?? null;
+  }
+
+  async #loadFirst(): Promise<void> {
+    const { items } = await this.#api.list<ListedEvent>('/v1/events', { limit: FIRST });
+    this.live.update((live) => addStored(live, items));
+  }
+
+  async #loadMissed(before: ListedEvent): Promise<void> {
+    const missed = await loadMissed(this.#api, before);
+    this.live.update((live) => addMissed(live, missed.events, missed.gap));
   }
 
   #receive({ type, data }: SseEvent): void {

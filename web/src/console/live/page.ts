@@ -1,7 +1,6 @@
 import { type TemplateResult, html, nothing } from 'lit';
-import { explain } from '../api.ts';
 import { exactTime, plural } from '../format.ts';
-import type { RowList, RowsElement } from '../list/rows.ts';
+import { type RowList, type RowsElement, START } from '../list/rows.ts';
 import { PageElement } from '../page.ts';
 import { to } from '../routes.ts';
 import type { Trace } from '../wire.ts';
@@ -15,31 +14,27 @@ const RATE_MS = 1000;
 
 /** Every event as it arrives, and what became of it. */
 export class LivePage extends PageElement {
-  static override properties = { ...PageElement.properties, filter: { state: true }, problem: { state: true } };
+  static override properties = { ...PageElement.properties, filter: { state: true } };
 
   declare filter: LiveFilter;
-  declare problem: string | null;
 
   #feed: LiveFeed | null = null;
 
   constructor() {
     super();
     this.filter = { text: '', group: null };
-    this.problem = null;
   }
 
   override connectedCallback(): void {
     super.connectedCallback();
-    const { api } = this.workspace;
-    const feed = new LiveFeed(api);
+    const feed = new LiveFeed(this.workspace);
     this.#feed = feed;
-    this.watch(feed.live, feed.status);
+    this.watch(feed.live, feed.status, feed.problem);
     const rate = setInterval(() => { this.requestUpdate(); }, RATE_MS);
     this.onLeave(() => {
       clearInterval(rate);
       feed.close();
     });
-    feed.load(api).catch((error: unknown) => { this.problem = explain('Earlier events could not be loaded', error); });
   }
 
   protected override render(): TemplateResult {
@@ -50,7 +45,7 @@ export class LivePage extends PageElement {
     const selected = this.route.id;
     return html`<h1>Live</h1><p class="sub">Every event as it arrives, and what became of it.</p>
       ${this.#bar(feed)}
-      ${this.problem === null ? nothing : html`<p class="problem" role="alert">${this.problem}</p>`}
+      ${this.#notes(feed)}
       <div class=${selected === null ? 'split alone' : 'split'}>
         <div class="card fill live-table" role="table" aria-label="Events" aria-rowcount=${rows.length}>
           <div role="rowgroup"><div class="live-head" role="row">${['Time', 'Event', 'Source', 'Conversation', 'Outcome'].map((name) =>
@@ -68,13 +63,20 @@ export class LivePage extends PageElement {
     const { filter } = this;
     const { skipped, paused } = feed.live.get();
     const status = feed.status.get();
-    const words = status !== 'live' ? 'Reconnecting…' : `${String(feed.rate())} events/s${paused ? ' · paused' : ''}`;
+    const words = status !== 'live' ? 'Reconnecting…' : paused ? 'paused' : `${String(feed.rate())} events/s`;
     return html`<div class="bar">
       <input type="search" aria-label="Filter" placeholder="Filter: type, source, conversation, event id…" .value=${filter.text}
         @input=${(event: Event) => { this.filter = { ...filter, text: (event.target as HTMLInputElement).value }; }}>
       <div class="chips" role="group" aria-label="Outcome">${GROUPS.map(([group, name]) => html`<button aria-pressed=${filter.group === group ? 'true' : 'false'}
         @click=${() => { this.filter = { ...filter, group }; }}>${name}</button>`)}</div>
       <span class="end rate muted small"><span class=${`dot ${status}`}></span>${words}${skipped === 0 ? nothing : html` · ${plural(skipped, 'entry', 'entries')} skipped`}</span></div>`;
+  }
+
+  #notes(feed: LiveFeed): TemplateResult {
+    const [problem, { gap }] = [feed.problem.get(), feed.live.get()];
+    return html`${problem === null ? nothing : html`<p class="problem" role="alert">${problem} <button class="link" @click=${() => feed.load()}>Retry</button></p>`}
+      ${gap === null ? nothing : html`<p class="gap muted small" role="status">Too many events came while the connection was lost:
+        those between ${exactTime(gap.from)} and ${exactTime(gap.to)} are not shown.</p>`}`;
   }
 
   #empty(all: number): TemplateResult {
@@ -90,7 +92,7 @@ export class LivePage extends PageElement {
   #row({ event, outcome }: LiveRow): TemplateResult {
     const current = event.id === this.route.id;
     const [time, milliseconds] = exactTime(event.accepted_at).split('.');
-    return html`<div class=${`live-row ${current ? 'selected' : ''}`} role="row" data-key=${event.id} @click=${() => { this.go(to('live', event.id)); }}>
+    return html`<div class=${`live-row ${current ? 'selected' : ''}`} role="row" data-key=${event.id} @click=${() => { void this.#choose(event.id); }}>
       <span role="cell" class="time muted">${time}<span class="ms">.${milliseconds}</span></span>
       <span role="cell" class="type"><span class=${`sev ${event.severity}`}></span><span class="hidden">${event.severity}</span><button class="plain" aria-expanded=${current ? 'true' : 'false'}>${event.type}</button></span>
       <span role="cell" class="source muted"><bdi>${event.source}</bdi></span>
@@ -98,10 +100,17 @@ export class LivePage extends PageElement {
       <span role="cell"><span class=${`v ${outcome.look}`} title=${outcome.text}><span>${outcome.text}</span></span></span></div>`;
   }
 
+  /** Shows the trace, which may take the place of the row where the page is narrow. */
+  async #choose(id: string): Promise<void> {
+    this.go(to('live', id));
+    await new Promise(requestAnimationFrame);
+    await this.querySelector<RowsElement>('bellwire-rows')?.reveal(id);
+  }
+
   /** Scrolling down pauses, so that rows stay where they are read. */
   #scrolled(event: Event): void {
     const { scrollTop } = event.target as HTMLElement;
-    this.#feed?.live.update((live) => (scrollTop > 4 ? pause(live) : resume(live)));
+    this.#feed?.live.update((live) => (scrollTop > START ? pause(live) : resume(live)));
   }
 
   #resume(): void {

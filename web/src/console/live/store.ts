@@ -22,9 +22,17 @@ export interface Live {
   readonly waitingCount: number;
   /** How many entries the hub left out because this reader was too slow. */
   readonly skipped: number;
+  /** The last gap that was too large to be closed. */
+  readonly gap: Gap | null;
 }
 
-export const EMPTY_LIVE: Live = { rows: [], paused: false, waiting: [], waitingCount: 0, skipped: 0 };
+/** Between these times, events are missing: they came while the connection was lost. */
+export interface Gap {
+  readonly from: string;
+  readonly to: string;
+}
+
+export const EMPTY_LIVE: Live = { rows: [], paused: false, waiting: [], waitingCount: 0, skipped: 0, gap: null };
 
 /** What the stream said since the last frame. */
 export interface Batch {
@@ -70,12 +78,33 @@ export function filtered(rows: readonly LiveRow[], { text, group }: LiveFilter):
 
 /** Adds events that were stored before the page was opened, as older rows. What became of them since is not known. */
 export function addStored(live: Live, events: readonly ListedEvent[]): Live {
+  return { ...live, rows: [...live.rows, ...unknown(live, events)].slice(0, ROWS_MAX) };
+}
+
+/** Adds events that came while the connection was lost, newest first, between those before and those after it. */
+export function addMissed(live: Live, events: readonly ListedEvent[], gap: Gap | null): Live {
+  const missed = unknown(live, events);
+  const joined = (rows: readonly LiveRow[]): LiveRow[] =>
+    [...missed, ...rows].sort((one, other) => (one.event.id < other.event.id ? 1 : -1)).slice(0, ROWS_MAX);
+  const waitingCount = live.waitingCount + missed.length;
+  const added = live.paused ? { waiting: joined(live.waiting), waitingCount } : { rows: joined(live.rows) };
+  return { ...live, ...added, gap: gap ?? live.gap };
+}
+
+/** The connection was lost: what became of the rows that waited is not known. */
+export function doubt(live: Live): Live {
+  return { ...live, rows: live.rows.map(uncertain), waiting: live.waiting.map(uncertain) };
+}
+
+function unknown(live: Live, events: readonly ListedEvent[]): LiveRow[] {
   const known = new Set([...live.rows, ...live.waiting].map(({ event }) => event.id));
-  const rows = events.filter(({ id }) => !known.has(id)).map((event) => {
-    const row = rowOf(event, new Map());
-    return row.outcome.group === 'held' ? { ...row, outcome: { ...row.outcome, look: 'plain' as const, text: `was ${row.outcome.look === 'held' ? 'held' : 'queued'}` } } : row;
-  });
-  return { ...live, rows: [...live.rows, ...rows].slice(0, ROWS_MAX) };
+  return events.filter(({ id }) => !known.has(id)).map((event) => uncertain(rowOf(event, new Map())));
+}
+
+function uncertain(row: LiveRow): LiveRow {
+  const { group, look } = row.outcome;
+  if (group !== 'held' || look === 'plain') return row;
+  return { ...row, outcome: { ...row.outcome, look: 'plain', text: look === 'held' ? 'was held' : 'was queued' } };
 }
 
 function rowOf(event: ListedEvent, fates: ReadonlyMap<string, Fate>, before: Outcome | null = null): LiveRow {

@@ -35,7 +35,8 @@ impl Targets {
         }
         let client = Client::new(connection)?;
         let here = std::env::current_dir()?;
-        let conversations = in_folder(&open(&client, user)?, &here);
+        let owner = owner(&client, user, connection)?;
+        let conversations = in_folder(&open(&client, &owner)?, &here);
         if conversations.is_empty() {
             bail!(
                 "no agent works in {} or a folder above it; name a conversation with --conversation (bellwire \
@@ -65,16 +66,32 @@ impl Targets {
     }
 }
 
-/// The open conversations, at most a hundred.
-fn open(client: &Client, user: Option<&str>) -> Result<Vec<Value>> {
-    let since = (Timestamp::now() - OPEN_FOR).to_string();
-    let query = [("since", Some(since.as_str())), ("limit", Some("100")), ("user_id", user)];
-    let list = client.get(&with_query("/v1/conversations", &query))?;
+/// The person whose agents are told. Others may work in a folder of the same name, and must not read this output.
+fn owner(client: &Client, named: Option<&str>, connection: &Connection) -> Result<String> {
+    if let Some(user) = named {
+        return Ok(user.to_owned());
+    }
+    match client.get("/v1/token")?["user_id"].as_str() {
+        Some(own) => Ok(own.to_owned()),
+        None => Ok(connection.settings.load(Vec::new())?.config.default_user),
+    }
+}
+
+/// The open conversations of a person, at most a hundred.
+fn open(client: &Client, user: &str) -> Result<Vec<Value>> {
+    let list = client.get(&open_path(user))?;
     Ok(list["items"].as_array().cloned().unwrap_or_default())
 }
 
+/// The list of a person's open conversations.
+pub(crate) fn open_path(user: &str) -> String {
+    let since = (Timestamp::now() - OPEN_FOR).to_string();
+    let query = [("since", Some(since.as_str())), ("limit", Some("100")), ("user_id", Some(user))];
+    with_query("/v1/conversations", &query)
+}
+
 /// The conversations whose folder is `here` or above it.
-fn in_folder(conversations: &[Value], here: &Path) -> Vec<(String, Option<String>)> {
+pub(crate) fn in_folder(conversations: &[Value], here: &Path) -> Vec<(String, Option<String>)> {
     let works_here = |one: &&Value| one["folder"].as_str().is_some_and(|folder| here.starts_with(folder));
     let key = |one: &Value| Some((one["id"].as_str()?.to_owned(), one["user_id"].as_str().map(str::to_owned)));
     conversations.iter().filter(works_here).filter_map(key).collect()

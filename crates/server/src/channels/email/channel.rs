@@ -285,7 +285,7 @@ fn attempt_outcome(outcome: SmtpOutcome, target: &str) -> AttemptOutcome {
 fn notify_outcome(outcome: SmtpOutcome, target: &str, message_id: &MessageId) -> NotifyOutcome {
     let reason = without_addresses(&outcome.to_string(), target);
     match outcome {
-        SmtpOutcome::Sent { .. } => NotifyOutcome::Delivered { delivery_id: message_id.to_string() },
+        SmtpOutcome::Sent { .. } => NotifyOutcome::delivered(message_id.to_string()),
         refused @ SmtpOutcome::Refused { .. } if is_unreachable(&refused) => NotifyOutcome::Unreachable { reason },
         SmtpOutcome::Refused { .. } => NotifyOutcome::Refused { reason },
         SmtpOutcome::Misconfigured { .. } | SmtpOutcome::Interrupted => unavailable(reason, None),

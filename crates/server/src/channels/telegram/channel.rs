@@ -119,6 +119,14 @@ impl Channel for TelegramChannel {
         })
     }
 
+    fn delivered_elsewhere(&self, message: NotifyMessage, ids: Vec<String>) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if let Some(bot) = &self.bot {
+                notify::remember(bot, &message, &ids).await;
+            }
+        })
+    }
+
     fn pairing_link(&self, code: String) -> BoxFuture<'_, Option<String>> {
         Box::pin(async move {
             let username = self.bot.as_ref()?.username().await?;

@@ -85,9 +85,9 @@ fn of_notifications(message: &OutboundMessage, items: &[InboxItem], buttons: Vec
 }
 
 fn outcome(incomplete: Incomplete, target: &str) -> AttemptOutcome {
-    let Incomplete { delivered, parts, cause, .. } = incomplete;
-    if delivered > 0 {
-        let cause = without_addresses(&cause.to_string(), target);
+    let Incomplete { ids, parts, cause } = incomplete;
+    if !ids.is_empty() {
+        let (delivered, cause) = (ids.len(), without_addresses(&cause.to_string(), target));
         return AttemptOutcome::Refused { reason: format!("{delivered} of {parts} parts were delivered: {cause}") };
     }
     match cause {

@@ -38,7 +38,7 @@ async fn react(bot: &Bot, thread: ChatThread, target: &NotifyTarget) -> NotifyOu
     let reacted = bot.api.set_reaction(thread.chat_id, thread.message_id, emoji).await;
     bot.note(&reacted);
     match reacted {
-        Ok(()) => NotifyOutcome::Delivered { delivery_id: thread.message_id.to_string() },
+        Ok(()) => NotifyOutcome::delivered(thread.message_id.to_string()),
         Err(error) => {
             bot.obey(thread.chat_id, &error);
             notify_outcome(&error, &target.target)
@@ -58,21 +58,41 @@ async fn send(bot: &Bot, chat_id: i64, thread: Option<ChatThread>, message: &Not
         wait_max: SLOT_WAIT_MAX,
     };
     match parts::send(bot, &outgoing).await {
-        Ok(message_id) => NotifyOutcome::Delivered { delivery_id: message_id.to_string() },
+        Ok(ids) => delivered(&ids),
         Err(incomplete) => outcome(incomplete, &message.target.target),
     }
 }
 
 fn outcome(incomplete: Incomplete, target: &str) -> NotifyOutcome {
-    let Incomplete { first_id, delivered, parts, cause } = incomplete;
-    match (first_id, cause) {
-        (Some(first_id), cause) => {
+    let Incomplete { ids, parts, cause } = incomplete;
+    match (ids.split_first(), cause) {
+        (Some((first, further)), cause) => {
             let reason = without_addresses(&cause.to_string(), target);
-            NotifyOutcome::Partial { delivery_id: first_id.to_string(), delivered, parts, reason }
+            let (delivery_id, further_parts) = (first.to_string(), texts(further));
+            NotifyOutcome::Partial { delivery_id, further_parts, parts, reason }
         }
         (None, Cause::Blank) => NotifyOutcome::Refused { reason: Cause::Blank.to_string() },
         (None, Cause::NoSlot(no_slot)) => not_attempted(no_slot),
         (None, Cause::Call(error)) => notify_outcome(&error, target),
+    }
+}
+
+/// A text whose parts have these ids.
+fn delivered(ids: &[i64]) -> NotifyOutcome {
+    let (first, further) = ids.split_first().unwrap_or((&0, &[]));
+    NotifyOutcome::Delivered { delivery_id: first.to_string(), further_parts: texts(further) }
+}
+
+fn texts(ids: &[i64]) -> Vec<String> {
+    ids.iter().map(i64::to_string).collect()
+}
+
+/// Stores the parts of a message that a Messenger elsewhere has sent. The id of a reaction is that of the person's message.
+pub(super) async fn remember(bot: &Bot, message: &NotifyMessage, ids: &[String]) {
+    let Some(chat_id) = chat_id(&message.target.target).filter(|_| message.intent != Intent::React) else { return };
+    let Some(stored) = stored(bot, chat_id, message) else { return };
+    for message_id in ids.iter().filter_map(|id| id.parse().ok()) {
+        bot.remember(ChatMessage { message_id, ..stored.clone() }).await;
     }
 }
 

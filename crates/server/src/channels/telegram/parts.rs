@@ -31,10 +31,8 @@ pub(super) struct Outgoing<'a> {
 
 /// Not all parts were sent.
 pub(super) struct Incomplete {
-    /// The id of the first part, if it was sent.
-    pub(super) first_id: Option<i64>,
-    /// How many parts were sent.
-    pub(super) delivered: usize,
+    /// The ids of the parts that were sent.
+    pub(super) ids: Vec<i64>,
     /// How many parts there are.
     pub(super) parts: usize,
     /// Why the next part was not sent.
@@ -61,10 +59,10 @@ impl fmt::Display for Cause {
     }
 }
 
-/// Sends a text and stores its parts. Returns the id of the first part.
-pub(super) async fn send(bot: &Bot, outgoing: &Outgoing<'_>) -> Result<i64, Incomplete> {
+/// Sends a text and stores its parts. Returns the ids of the parts.
+pub(super) async fn send(bot: &Bot, outgoing: &Outgoing<'_>) -> Result<Vec<i64>, Incomplete> {
     let parts = outgoing.text.split();
-    let mut first_id = None;
+    let mut ids = Vec::new();
     for (index, part) in parts.iter().enumerate() {
         let is_last = index + 1 == parts.len();
         let message = TextMessage {
@@ -79,15 +77,18 @@ pub(super) async fn send(bot: &Bot, outgoing: &Outgoing<'_>) -> Result<i64, Inco
         };
         let message_id = match sent {
             Ok(sent) => sent.message_id,
-            Err(cause) => return Err(Incomplete { first_id, delivered: index, parts: parts.len(), cause }),
+            Err(cause) => return Err(Incomplete { ids, parts: parts.len(), cause }),
         };
-        first_id.get_or_insert(message_id);
+        ids.push(message_id);
         if let Some(stored) = outgoing.stored.clone() {
             let notification_id = stored.notification_id.filter(|_| is_last);
             bot.remember(ChatMessage { message_id, notification_id, ..stored }).await;
         }
     }
-    first_id.ok_or(Incomplete { first_id: None, delivered: 0, parts: 0, cause: Cause::Blank })
+    match ids.is_empty() {
+        true => Err(Incomplete { ids, parts: 0, cause: Cause::Blank }),
+        false => Ok(ids),
+    }
 }
 
 async fn first(bot: &Bot, message: &TextMessage<'_>, wait_max: Duration) -> Result<SentMessage, Cause> {

@@ -27,7 +27,7 @@ async fn every_outcome_of_the_channel_has_its_class() {
         (again(Obstacle::TimedOut), "timeout", true, "failed"),
         (NotifyOutcome::Unknown { reason: reason() }, "timeout", false, "unknown"),
         (
-            NotifyOutcome::Partial { delivery_id: "p1".into(), delivered: 1, parts: 3, reason: reason() },
+            NotifyOutcome::Partial { delivery_id: "p1".into(), further_parts: Vec::new(), parts: 3, reason: reason() },
             "internal_error",
             false,
             "failed",

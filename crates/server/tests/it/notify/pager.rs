@@ -165,7 +165,7 @@ impl Channel for Pager {
         self.note_change();
         let script = self.script.lock().unwrap().pop_front();
         Box::pin(async move {
-            let delivered = NotifyOutcome::Delivered { delivery_id: format!("page-{number}") };
+            let delivered = NotifyOutcome::delivered(format!("page-{number}"));
             match script {
                 None => delivered,
                 Some(Script::Outcome(outcome)) => outcome,

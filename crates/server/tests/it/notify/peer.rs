@@ -15,16 +15,26 @@ pub(super) struct Peer {
 impl Peer {
     /// Answers the arguments of a tool call with its structured result.
     pub(super) async fn start(answer: impl Fn(&Value) -> Value + Clone + Send + Sync + 'static) -> Self {
+        Self::start_with_meta(move |arguments, _| (answer(arguments), json!({}))).await
+    }
+
+    /// Answers a tool call with its structured result and its `_meta`, by its arguments and the number of earlier calls.
+    pub(super) async fn start_with_meta(
+        answer: impl Fn(&Value, usize) -> (Value, Value) + Clone + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let peer = Self { url, asked: Arc::default() };
         let asked = peer.asked.clone();
         let serve = move |uri: Uri, Json(message): Json<Value>| async move {
             let params = message["params"].clone();
-            let result = json!({"structuredContent": answer(&params["arguments"]), "content": []});
-            asked.lock().unwrap().push(json!({
-                "path": uri.path(), "tool": params["name"], "arguments": params["arguments"],
-            }));
+            let earlier = {
+                let mut asked = asked.lock().unwrap();
+                asked.push(json!({"path": uri.path(), "tool": params["name"], "arguments": params["arguments"]}));
+                asked.len() - 1
+            };
+            let (answer, meta) = answer(&params["arguments"], earlier);
+            let result = json!({"structuredContent": answer, "content": [], "_meta": meta});
             Json(json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))
         };
         tokio::spawn(async move { axum::serve(listener, Router::new().fallback(serve)).await });
@@ -33,18 +43,7 @@ impl Peer {
 
     /// A Switchboard that says that everything was delivered.
     pub(super) async fn switchboard() -> Self {
-        Self::start(|arguments| {
-            let request = &arguments["notify_request"];
-            json!({
-                "notification_id": uuid::Uuid::nil(), "status": "sent",
-                "result": {
-                    "schema_version": "notify_response.v1", "status": "ok",
-                    "request_context": {"request_id": request["request_context"]["request_id"]},
-                    "delivery": {"channel": request["delivery"]["channel"], "delivery_id": "1"},
-                },
-            })
-        })
-        .await
+        Self::start(sent).await
     }
 
     /// The calls so far: path, tool and arguments.
@@ -56,4 +55,30 @@ impl Peer {
     pub(super) fn envelopes(&self) -> Vec<Value> {
         self.asked().into_iter().map(|call| call["arguments"]["notify_request"].clone()).collect()
     }
+}
+
+/// The Switchboard's answer that a request was delivered.
+pub(super) fn sent(arguments: &Value) -> Value {
+    let request = &arguments["notify_request"];
+    json!({
+        "notification_id": uuid::Uuid::nil(), "status": "sent",
+        "result": {
+            "schema_version": "notify_response.v1", "status": "ok",
+            "request_context": {"request_id": request["request_context"]["request_id"]},
+            "delivery": {"channel": request["delivery"]["channel"], "delivery_id": "1"},
+        },
+    })
+}
+
+/// The Switchboard's answer that a request failed.
+pub(super) fn failed(arguments: &Value, class: &str, message: &str, retryable: bool) -> Value {
+    let request_id = &arguments["notify_request"]["request_context"]["request_id"];
+    json!({
+        "notification_id": uuid::Uuid::nil(), "status": "failed",
+        "error": message, "error_class": class, "retryable": retryable,
+        "result": {
+            "schema_version": "notify_response.v1", "status": "error", "request_context": {"request_id": request_id},
+            "error": {"class": class, "message": message, "retryable": retryable},
+        },
+    })
 }

@@ -19,29 +19,29 @@ use crate::hub::TestHub;
 use crate::mailed::wait_for;
 
 /// The three hubs. People, their settings and the agents are known only to the first.
-struct Three {
-    scene: Scene,
-    switchboard: TestHub,
-    messenger: TestHub,
+pub(super) struct Three {
+    pub(super) scene: Scene,
+    pub(super) switchboard: TestHub,
+    pub(super) messenger: TestHub,
     /// The Messenger's pager, the only one that is used.
-    pager: Arc<Pager>,
+    pub(super) pager: Arc<Pager>,
 }
 
 /// Where a process runs, with a file for its token.
-fn remote(url: &str, token: &str) -> (RemoteConfig, tempfile::NamedTempFile) {
+pub(super) fn remote(url: &str, token: &str) -> (RemoteConfig, tempfile::NamedTempFile) {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), format!("{token}\n")).unwrap();
     (RemoteConfig { url: Some(url.to_owned()), token_file: Some(file.path().to_owned()) }, file)
 }
 
-async fn daemon_token(hub: &TestHub, origin: &str) -> String {
+pub(super) async fn daemon_token(hub: &TestHub, origin: &str) -> String {
     let (status, answer) = hub.post(&hub.admin, "/v1/tokens", json!({"scope": "daemon", "origin": origin})).await;
     assert_eq!(status, StatusCode::CREATED, "{answer}");
     answer["token"].as_str().unwrap().to_owned()
 }
 
 /// A Messenger that may reach Ada's pager for these origins.
-async fn start_messenger(origins: &[&str]) -> (TestHub, Arc<Pager>) {
+pub(super) async fn start_messenger(origins: &[&str], change: impl FnOnce(&mut Config)) -> (TestHub, Arc<Pager>) {
     let pager = Pager::new();
     let mut config = Config::default();
     for origin in origins {
@@ -49,6 +49,7 @@ async fn start_messenger(origins: &[&str]) -> (TestHub, Arc<Pager>) {
         config.notify.allow.insert((*origin).to_owned(), vec![target]);
     }
     config.limits.notifications_per_hour = 10_000;
+    change(&mut config);
     (TestHub::start_with_channels(config, vec![pager.clone()]).await, pager)
 }
 
@@ -65,7 +66,7 @@ pub(super) async fn start_hub(switchboard: &TestHub) -> Scene {
     start_hub_with(switchboard, |_| {}).await
 }
 
-async fn start_hub_with(switchboard: &TestHub, change: impl FnOnce(&mut Config)) -> Scene {
+pub(super) async fn start_hub_with(switchboard: &TestHub, change: impl FnOnce(&mut Config)) -> Scene {
     let token = daemon_token(switchboard, "hub").await;
     start_hub_as(&switchboard.base, &token, change).await
 }
@@ -83,12 +84,12 @@ async fn start_hub_as(url: &str, token: &str, change: impl FnOnce(&mut Config)) 
 }
 
 impl Three {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         Self::start_for(&["health"]).await
     }
 
     async fn start_for(origins: &[&str]) -> Self {
-        let (messenger, pager) = start_messenger(origins).await;
+        let (messenger, pager) = start_messenger(origins, |_| {}).await;
         let token = daemon_token(&messenger, "switchboard").await;
         let switchboard = start_switchboard(&messenger.base, &token).await;
         let scene = start_hub(&switchboard).await;
@@ -96,7 +97,7 @@ impl Three {
     }
 }
 
-fn send(message: &str) -> Value {
+pub(super) fn send(message: &str) -> Value {
     json!({"channel": "pager", "message": message, "subject": "Hi"})
 }
 
@@ -126,7 +127,7 @@ async fn failures_of_the_provider_come_back_with_class_and_retry_after() {
     );
     three.pager.next(Script::Outcome(NotifyOutcome::Partial {
         delivery_id: "p".into(),
-        delivered: 1,
+        further_parts: Vec::new(),
         parts: 2,
         reason: "x".into(),
     }));
@@ -152,7 +153,7 @@ async fn a_messenger_without_the_hubs_store_accepts_only_its_own_allow_list() {
 
 #[tokio::test]
 async fn a_messenger_that_is_away_is_not_attempted_and_the_call_can_be_made_again() {
-    let (messenger, pager) = start_messenger(&["health"]).await;
+    let (messenger, pager) = start_messenger(&["health"], |_| {}).await;
     let token = daemon_token(&messenger, "switchboard").await;
     let switchboard = start_switchboard(&messenger.base, &token).await;
     let scene = start_hub(&switchboard).await;
@@ -176,7 +177,7 @@ async fn a_messenger_that_is_away_is_not_attempted_and_the_call_can_be_made_agai
 
 #[tokio::test]
 async fn a_wrong_token_is_not_attempted() {
-    let (messenger, _) = start_messenger(&["health"]).await;
+    let (messenger, _) = start_messenger(&["health"], |_| {}).await;
     let switchboard = start_switchboard(&messenger.base, "bw_wrong").await;
     let scene = start_hub(&switchboard).await;
     let answer = scene.notify(send("Hello")).await;
@@ -223,7 +224,8 @@ async fn garbage_from_the_messenger_is_an_unknown_outcome_and_never_a_success() 
         b"HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n",
         b"HTTP/1.1 200 OK\r\ncontent-length: 70\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"message\":\"it failed\"}}",
     ];
-    for answer in answers {
+    // Each is asked several times, with pauses.
+    let check = async |answer: &'static [u8]| {
         let switchboard = start_switchboard(&garbage(answer).await, "bw_token").await;
         let scene = start_hub(&switchboard).await;
         let keyed = || scene.notify_as(&scene.health, send("Hello"), json!({"idempotency_key": "k"}));
@@ -233,7 +235,8 @@ async fn garbage_from_the_messenger_is_an_unknown_outcome_and_never_a_success() 
         assert!(told["error"]["message"].as_str().unwrap().starts_with("Delivery outcome unknown"), "{shown}: {told}");
         assert_eq!(keyed().await["error"], told["error"], "it is final");
         assert_eq!(scene.decisions().await, ["unknown"], "{shown}");
-    }
+    };
+    futures_util::future::join_all(answers.into_iter().map(check)).await;
 }
 
 #[tokio::test]
@@ -252,7 +255,7 @@ async fn a_busy_messenger_is_overloaded_with_its_retry_after() {
 
 #[tokio::test]
 async fn a_slow_messenger_is_an_unknown_outcome_in_time_and_a_repeat_gets_what_became_of_it() {
-    let (messenger, pager) = start_messenger(&["health"]).await;
+    let (messenger, pager) = start_messenger(&["health"], |_| {}).await;
     let token = daemon_token(&messenger, "switchboard").await;
     let switchboard = start_switchboard(&messenger.base, &token).await;
     let scene = start_hub_with(&switchboard, |config| config.limits.request_seconds = 1).await;
