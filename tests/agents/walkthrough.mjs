@@ -14,10 +14,10 @@ import { ScriptedModel } from './model.mjs'
 
 const PAGE = readFileSync('agents.md', 'utf8')
 
-// The command that a reader types, and what stands for the person who trusts the hooks and allows the command.
+// The command that a reader types, and what stands for the person who allows the command.
 const COMMANDS = {
   'claude-code': { title: 'Claude Code', command: 'claude', run: program => `exec '${program}' --dangerously-skip-permissions "$@"` },
-  codex: { title: 'Codex', command: 'codex', run: program => `exec '${program}' "$1" --skip-git-repo-check --dangerously-bypass-hook-trust "\${@:2}"` },
+  codex: { title: 'Codex', command: 'codex', run: program => `exec '${program}' "$1" --skip-git-repo-check "\${@:2}"` },
   gemini: { title: 'Gemini CLI', command: 'gemini', run: program => `exec '${program}' '${path.resolve('node_modules/@google/gemini-cli/bundle/gemini.js')}' -m gemini-2.5-pro "$@"` },
   opencode: { title: 'OpenCode', command: 'opencode', run: program => `exec '${program}' "$1" --auto "\${@:2}"` },
   cursor: {
@@ -127,6 +127,7 @@ async function follow(name) {
   try {
     await reader.types(start[1])
     await reader.types(commands.shift())
+    await HARNESSES[name]?.trust?.(reader.env, reader.folder)
     const session = COMMANDS[name].command && commands.shift()
     const elsewhere = commands.shift()
     const act = async () => assert.match(await reader.types(elsewhere), /12 tests passed/)

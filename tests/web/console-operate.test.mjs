@@ -244,6 +244,8 @@ describe('deliveries', () => {
     await page.getByRole('link', { name: 'Deliveries' }).first().click();
     const first = page.locator('.delivery').first();
     await first.getByText('failed', { exact: true }).waitFor();
+    await first.getByText('Refused at first').waitFor();
+    await first.getByText(`butler · email to ${address} · ${person.user}`).waitFor();
     await first.getByText(/not wanted here/).waitFor();
     await first.getByRole('button', { name: 'Retry…' }).click();
     await first.getByText(`Send it to ${address} by email again, now?`).waitFor();

@@ -37,3 +37,4 @@ pub(crate) mod token;
 pub(crate) mod trace;
 pub(crate) mod wake;
 mod when;
+pub(crate) mod wrap;

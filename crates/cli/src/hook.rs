@@ -4,13 +4,14 @@
 //! form. It must never cost the agent anything: without a hub, with a slow one, or with an input it does not know, it prints
 //! nothing and exits with 0. It never decides on a permission and never blocks a tool.
 
-mod call;
+pub(crate) mod call;
 mod claude_code;
 mod codex;
+mod codex_transcript;
 mod copilot;
 mod cursor;
 mod detect;
-mod exchange;
+pub(crate) mod exchange;
 mod gemini;
 mod hub;
 mod input;
@@ -19,6 +20,7 @@ mod opencode;
 pub(crate) mod processes;
 mod time_limit;
 pub(crate) mod wakeable;
+pub(crate) mod woken;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};

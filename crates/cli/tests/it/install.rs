@@ -234,7 +234,10 @@ fn doctor_sees_whether_a_harness_is_installed_and_alive() {
     assert_eq!(doctor(&hub, "codex"), Value::Null);
     assert!(install(&hub, &["codex"]).status.success());
     let silent = doctor(&hub, "codex");
-    assert_eq!((&silent["level"], &silent["message"]), (&json!("warn"), &json!("is installed, and has never asked")));
+    let skipped = "it skips the hooks that you do not trust: SessionStart, UserPromptSubmit, PostToolUse, PostCompact, Stop, \
+                   SubagentStop, SessionEnd";
+    let never = format!("is installed and has never asked; {skipped}");
+    assert_eq!((&silent["level"], &silent["message"]), (&json!("warn"), &json!(never)));
     assert!(silent["fix"].as_str().is_some_and(|fix| fix.contains("/hooks")), "{silent}");
     let input = json!({
         "session_id": "s1", "hook_event_name": "PostToolUse", "turn_id": "1", "tool_name": "t", "tool_use_id": "c1",
@@ -245,7 +248,9 @@ fn doctor_sees_whether_a_harness_is_installed_and_alive() {
     fs::write(&file, slow).expect("it can be written");
     assert!(hub.run_with(&["hook", "codex"], &input.to_string()).status.success());
     let alive = doctor(&hub, "codex");
-    assert_eq!(alive["message"], "is connected; it last asked less than a minute ago", "{alive}");
+    assert_eq!(alive["message"], format!("is installed and last asked less than a minute ago; {skipped}"), "{alive}");
+    assert!(install(&hub, &["gemini"]).status.success());
+    assert_eq!(doctor(&hub, "gemini")["message"], "is installed; it has never asked");
     fs::write(hub.home.path().join(".codex/hooks.json"), "{}").expect("it can be written");
     let half = doctor(&hub, "codex");
     assert_eq!(half["message"], "some of its entries are missing or older", "{half}");

@@ -5,7 +5,7 @@ import { PagedList } from '../list/paged.ts';
 import type { RowList } from '../list/rows.ts';
 import { PageElement } from '../page.ts';
 import type { Delivery, Page } from '../wire.ts';
-import { LOOKS, type State, canCancel, canRetry, cancelQuestion, retryQuestion } from './words.ts';
+import { LOOKS, type State, about, canCancel, canRetry, cancelQuestion, retryQuestion, route } from './words.ts';
 
 const PAGE = 100;
 const FILTERS: readonly (readonly [State | null, string])[] = [[null, 'All'], ['failed', 'Dead letters'], ['waiting', 'Waiting'], ['unknown', 'Unknown'], ['sent', 'Sent']];
@@ -68,12 +68,13 @@ export class DeliveriesPage extends PageElement {
   }
 
   #row(delivery: Delivery): TemplateResult {
-    const { id, state, channel, target, user_id: user, reason, attempts, not_before: next, created_at: created, ended_at: ended } = delivery;
+    const { id, state, reason, attempts, not_before: next, created_at: created, ended_at: ended } = delivery;
     const when = ended !== null ? `ended ${shortTime(ended)}` : `next attempt ${until(next)} (${shortTime(next)})`;
     const answer = this.answers.get(id);
     return html`<div class="delivery" role="listitem" data-key=${id} data-state=${state}>
       <span class=${`v ${LOOKS[state]}`}><span>${state}</span></span>
-      <div class="what"><b><bdi>${target}</bdi></b> <span class="muted">${channel} · <bdi>${user}</bdi></span>
+      <div class="what"><b class="about" dir="auto">${about(delivery)}</b>
+        <p class="muted"><bdi>${route(delivery)}</bdi></p>
         ${reason === null || reason === '' ? nothing : html`<p class=${state === 'failed' ? 'why error' : 'why'} dir="auto">${reason}</p>`}
         <p class="muted small">${plural(attempts, 'attempt')} · ${when} · planned ${shortTime(created)}</p>
         ${answer === undefined ? nothing : html`<p class="small" role="status">${answer}</p>`}

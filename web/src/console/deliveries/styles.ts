@@ -5,6 +5,7 @@ export const deliveriesStyles = css`
   .delivery .v { justify-self: start; margin-top: 1px; }
   .delivery .what { min-width: 0; overflow-wrap: anywhere; }
   .delivery p { margin: 2px 0 0; }
+  .delivery .about { font-weight: 600; }
   .delivery .why.error { color: var(--error); }
   .delivery .acts { display: flex; gap: 6px; }
   @media (max-width: 480px) {
