@@ -115,6 +115,11 @@ const LOOPS: &str = "make test-examples runs it, in tests/examples/loops.py";
 /// Document, beginning of the block, and why no test of this binary runs it.
 pub(crate) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("README.md", "make run", "the test starts a hub of its own"),
+    (
+        "README.md",
+        "cargo install",
+        "builds a release; make test-agents runs the other two with the program of the tests",
+    ),
     ("docs/agent-loop.md", "  the user's text, or a wake", "a picture"),
     ("docs/agent-loop.md", "import json, os", LOOPS),
     ("docs/agent-loop.md", "--- user", LOOPS),
