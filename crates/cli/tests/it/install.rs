@@ -58,12 +58,12 @@ fn in_an_empty_home_it_makes_files_and_removes_them_again() {
         assert!(done.status.success(), "{}", shown(&done));
         let installed = files(hub.home.path());
         assert!(installed.len() > before.len());
+        let file = hub.home.path().join(format!(".config/bellwire/hosts/{host}.toml"));
+        let secret = fs::read_to_string(&file).expect("the host's file");
         let again = install(&hub, &[host]);
         assert!(text(&again.stderr).contains("was connected already"), "{}", shown(&again));
         assert_eq!(files(hub.home.path()), installed);
-
-        let file = hub.home.path().join(format!(".config/bellwire/hosts/{host}.toml"));
-        let secret = fs::read_to_string(&file).expect("the host's file");
+        assert_eq!(fs::read_to_string(&file).expect("the host's file"), secret, "the token stays");
         let token =
             secret.lines().find_map(|line| line.strip_prefix("token = \"")).expect("a token").trim_end_matches('"');
         assert!(installed.iter().all(|(_, content)| !content.contains(token)), "no token in a harness's file");
