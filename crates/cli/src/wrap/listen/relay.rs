@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ORIGIN};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, Stream};
 
 use super::Listener;
-use super::guard::plain;
+use super::guard::{self, plain};
 use crate::wrap::calls::Calls;
 use crate::wrap::lines::{MESSAGE_MAX, Piece};
 use crate::wrap::message::request_ids;
@@ -44,6 +44,10 @@ impl Listener {
             Err(error) => return plain(StatusCode::BAD_REQUEST, format!("the request broke off: {error}\n")),
         };
         let mut headers = passed(&head.headers);
+        // A page of this address is, for the server, one of its own.
+        if let Some(origin) = self.origin().filter(|_| guard::is_same_origin(&head.headers)) {
+            headers.insert(ORIGIN, origin);
+        }
         headers.extend(self.remote.headers.clone());
         let request = self.remote.http.request(head.method.clone(), self.target(&head.uri)).headers(headers).body(body);
         match request.send().await {
@@ -87,6 +91,10 @@ impl Listener {
             ids = request_ids(std::str::from_utf8(&read).unwrap_or_default());
         }
         Ok((read.into(), ids))
+    }
+
+    fn origin(&self) -> Option<HeaderValue> {
+        HeaderValue::from_str(&self.remote.url.origin().ascii_serialization()).ok()
     }
 
     /// The same path on the server. A query in the server's URL, such as a key, is kept unless the client sends its own.
@@ -136,7 +144,7 @@ impl Listener {
             1 => plain(StatusCode::BAD_GATEWAY, errors.remove(0)),
             _ => return plain(StatusCode::BAD_GATEWAY, format!("{why}\n")),
         };
-        response.headers_mut().insert(CONTENT_TYPE, axum::http::HeaderValue::from_static("application/json"));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         response
     }
 }
