@@ -35,6 +35,7 @@ mod redis_server;
 mod refusals;
 mod sink;
 mod tools;
+mod wrap;
 
 use std::process::ExitCode;
 
@@ -47,12 +48,12 @@ const USAGE: &str = "usage: bellwire-bench [--quick] [section…]
 
   --quick   few laps and at most 100 000 mailboxes, to see that it runs; the figures are worth little
   section   mailbox, injection, many_mailboxes, allocations, toon, tokens, hub, streams, tools, deliveries,
-            notify, refusals or hook; all of them if none is named";
+            notify, refusals, hook or wrap; all of them if none is named";
 
 type Run = fn(RunMode);
 
 /// The sections in printing order.
-const SECTIONS: [(&str, Run); 13] = [
+const SECTIONS: [(&str, Run); 14] = [
     ("mailbox", mailbox::run),
     ("injection", injection::run),
     ("many_mailboxes", many_mailboxes::run),
@@ -66,6 +67,7 @@ const SECTIONS: [(&str, Run); 13] = [
     ("notify", notify::run),
     ("refusals", refusals::run),
     ("hook", hook::run),
+    ("wrap", wrap::run),
 ];
 
 fn main() -> ExitCode {

@@ -187,25 +187,43 @@ async fn json(mut response: reqwest::Response, proxy: &Arc<Proxy>, calls: &Calls
     let insertions = proxy.insertions(proxy.server_said(calls, &body), received).await;
     insert(&mut body, &insertions.texts);
     let length = body.len();
-    let parts = stream::unfold((Some(body), Some(insertions)), |(body, insertions)| async move {
-        // Asked for more, the connection has taken the body.
-        let Some(body) = body else {
-            insertions.into_iter().for_each(Insertions::written);
-            return None;
-        };
-        Some((Ok::<_, std::convert::Infallible>(Bytes::from(body)), (None, insertions)))
+    let parts = stream::unfold(Parts::of(body, insertions), |mut parts| async move {
+        parts.next().map(|part| (Ok::<_, std::convert::Infallible>(part), parts))
     });
     (Body::from_stream(parts), Some(length))
 }
 
+/// A message with what was added to it, in two parts. When the second one is asked for, the connection has taken the first:
+/// all but a byte that the client needs to understand it. After the second, nothing may be asked for any more.
+#[derive(Default)]
+struct Parts {
+    first: Option<Bytes>,
+    last: Option<(Bytes, Insertions)>,
+}
+
+impl Parts {
+    fn of(mut message: Vec<u8>, insertions: Insertions) -> Self {
+        if insertions.texts.is_empty() {
+            return Self { first: Some(message.into()), last: None };
+        }
+        let last = message.split_off(message.len().saturating_sub(1));
+        Self { first: Some(message.into()), last: Some((last.into(), insertions)) }
+    }
+
+    fn next(&mut self) -> Option<Bytes> {
+        self.first.take().or_else(|| {
+            let (last, insertions) = self.last.take()?;
+            insertions.written();
+            Some(last)
+        })
+    }
+}
+
 /// A stream of events, each as it came except for what is added to it.
 fn events(response: reqwest::Response, proxy: Arc<Proxy>, calls: Arc<Calls>) -> impl Stream<Item = Chunk> + Send {
-    let state = Events { response: Some(response), splitter: EventSplitter::default(), proxy, calls, written: None };
-    stream::unfold(state, |mut state| async move {
-        // Asked for more, the connection has taken the event before.
-        state.written.take().into_iter().for_each(Insertions::written);
-        state.next().await.map(|chunk| (chunk, state))
-    })
+    let splitter = EventSplitter::default();
+    let state = Events { response: Some(response), splitter, proxy, calls, parts: Parts::default() };
+    stream::unfold(state, |mut state| async move { state.next().await.map(|chunk| (chunk, state)) })
 }
 
 struct Events {
@@ -213,14 +231,21 @@ struct Events {
     splitter: EventSplitter,
     proxy: Arc<Proxy>,
     calls: Arc<Calls>,
-    written: Option<Insertions>,
+    /// Those of the event that is being sent.
+    parts: Parts,
 }
 
 impl Events {
     async fn next(&mut self) -> Option<Chunk> {
         loop {
+            if let Some(part) = self.parts.next() {
+                return Some(Ok(part));
+            }
             match self.splitter.next() {
-                Some(Piece::Line(event)) => return Some(Ok(self.with_news(event).await)),
+                Some(Piece::Line(event)) => {
+                    self.parts = self.with_news(event).await;
+                    continue;
+                }
                 Some(Piece::Part(part)) => {
                     self.calls.forget_all();
                     return Some(Ok(part.into()));
@@ -238,17 +263,13 @@ impl Events {
         }
     }
 
-    async fn with_news(&mut self, mut raw: Vec<u8>) -> Bytes {
+    async fn with_news(&self, mut raw: Vec<u8>) -> Parts {
         let received = Instant::now();
         let event = Event::read(&raw);
         let ended = self.proxy.server_said(&self.calls, event.data.as_bytes());
-        if !ended.is_empty() {
-            let insertions = self.proxy.insertions(ended, received).await;
-            let texts: Vec<_> =
-                insertions.texts.iter().map(|(at, text)| (event.raw_offset(*at), text.clone())).collect();
-            insert(&mut raw, &texts);
-            self.written = Some(insertions);
-        }
-        raw.into()
+        let insertions = self.proxy.insertions(ended, received).await;
+        let texts: Vec<_> = insertions.texts.iter().map(|(at, text)| (event.raw_offset(*at), text.clone())).collect();
+        insert(&mut raw, &texts);
+        Parts::of(raw, insertions)
     }
 }
