@@ -36,6 +36,7 @@ mod redis_server;
 mod refusals;
 mod sink;
 mod tools;
+mod wrap;
 
 use std::process::ExitCode;
 
@@ -48,7 +49,7 @@ const USAGE: &str = "usage: bellwire-bench [--quick] [section…]
 
   --quick   few laps and at most 100 000 mailboxes, to see that it runs; the figures are worth little
   section   mailbox, injection, many_mailboxes, allocations, toon, tokens, hub, streams, people, tools,
-            deliveries, notify, refusals or hook; all of them if none is named";
+            deliveries, notify, refusals, hook or wrap; all of them if none is named";
 
 type Run = fn(RunMode);
 
@@ -68,6 +69,7 @@ const SECTIONS: [(&str, Run); 14] = [
     ("notify", notify::run),
     ("refusals", refusals::run),
     ("hook", hook::run),
+    ("wrap", wrap::run),
 ];
 
 fn main() -> ExitCode {
