@@ -147,9 +147,13 @@ impl OriginSums {
     /// Whether the origin has tried several times and nothing was ever delivered. Deferred requests count as neither: what
     /// becomes of each is a decision of its own.
     pub fn never_gets_through(&self) -> bool {
-        use LedgerDecision::{Delivered, Failed, Refused, Unknown};
-        let tried: u64 = [Refused, Failed, Unknown].into_iter().map(|decision| self.count(decision)).sum();
-        self.count(Delivered) == 0 && tried >= Self::FLAGGED_FROM
+        self.count(LedgerDecision::Delivered) == 0 && self.undelivered() >= Self::FLAGGED_FROM
+    }
+
+    /// How many requests were decided and not delivered.
+    pub fn undelivered(&self) -> u64 {
+        use LedgerDecision::{Failed, Refused, Unknown};
+        [Refused, Failed, Unknown].into_iter().map(|decision| self.count(decision)).sum()
     }
 }
 

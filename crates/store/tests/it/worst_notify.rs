@@ -60,7 +60,7 @@ async fn full() -> (Backend, Reports) {
          {numbers} INSERT INTO sessions SELECT 's' || i, CAST(i AS BLOB), 'user', 'ada', NULL, {now}, {now} + 86400000, {now}, \
             {now} + 86400000 FROM n;
          {numbers} INSERT INTO conversations (id, user_id, registered, boundary, created_at, seen_at) \
-            SELECT 'chat-' || i, 'ada', 1, '', {now}, {now} FROM n;"
+            SELECT 'chat-' || i, 'ada', 1, 'k7Qm2xTb', {now}, {now} FROM n;"
     );
     let mut file = SqliteConnectOptions::new().filename(backend.path()).connect().await.unwrap();
     file.execute(sqlx::AssertSqlSafe(sql)).await.unwrap();
