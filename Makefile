@@ -20,7 +20,7 @@ play: ## Play a timeline: an agent hears what happens while it works
 	@$(CARGO) run --quiet --package bellwire -- simulate examples/demo.timeline
 
 .PHONY: test
-test: lint test-rust test-docs test-examples test-api test-mcp test-telegram test-agents test-web ## Everything: lint, tests, doc examples, examples, the API fuzzed, MCP's own clients, a foreign Telegram stand-in, real agents, a browser
+test: lint test-rust test-docs test-examples test-api test-mcp test-telegram test-agents-once test-web ## Everything: lint, tests, doc examples, examples, the API fuzzed, MCP's own clients, a foreign Telegram stand-in, real agents, a browser
 
 .PHONY: test-rust
 test-rust:
@@ -51,6 +51,10 @@ test-mcp: ## The official MCP conformance suite and clients against the hub
 test-telegram: ## The hub against telegram-test-api, an independent stand-in for Telegram
 	scripts/test-telegram
 
+.PHONY: test-agents-once
+test-agents-once: ## Each real agent once; 1.7 GB on disk
+	scripts/test-agents --once
+
 .PHONY: test-agents
 test-agents: ## Real agents (Claude Code, Codex, Gemini CLI, OpenCode) against a scripted model; 1.7 GB on disk
 	scripts/test-agents
@@ -79,6 +83,8 @@ fmt: ## Format everything
 .PHONY: bench
 bench: ## Measure; run it on a quiet machine (ONLY="hub streams" for some sections)
 	@# 5 000 streams take as many files, in the hub and in the benchmark.
+	@# `hook` runs the program itself, and one that only connects.
+	$(CARGO) build --quiet --release --package bellwire --package bellwire-bench
 	ulimit -n 12000 2>/dev/null || true; $(CARGO) run --quiet --release --package bellwire-bench -- $(ONLY)
 
 .PHONY: chaos

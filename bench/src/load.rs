@@ -40,6 +40,16 @@ pub(crate) fn percentile(sorted: &[Duration], share: f64) -> Duration {
     sorted.get(at.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
+/// Sends one request over a connection of its own; returns the JSON of the response.
+pub(crate) fn ask_once(address: SocketAddr, request: &[u8]) -> serde_json::Value {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("the system gives a thread");
+    runtime.block_on(async {
+        let mut connection = HttpConnection::open(address).await;
+        serde_json::from_slice(connection.ask(request).await).expect("the hub answers JSON")
+    })
+}
+
 /// Sends each request once over `connections` connections, until all have a response or `LAP_MAX` has passed.
 pub(crate) fn send(address: SocketAddr, connections: usize, requests: Vec<Vec<u8>>) -> Lap {
     let runtime =

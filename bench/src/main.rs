@@ -27,6 +27,7 @@ mod serving;
 mod streams;
 
 mod deliveries;
+mod hook;
 mod mail_fixtures;
 mod notify;
 #[path = "../../crates/store/tests/peers/redis.rs"]
@@ -46,12 +47,12 @@ const USAGE: &str = "usage: bellwire-bench [--quick] [section…]
 
   --quick   few laps and at most 100 000 mailboxes, to see that it runs; the figures are worth little
   section   mailbox, injection, many_mailboxes, allocations, toon, tokens, hub, streams, tools, deliveries,
-            notify or refusals; all of them if none is named";
+            notify, refusals or hook; all of them if none is named";
 
 type Run = fn(RunMode);
 
 /// The sections in printing order.
-const SECTIONS: [(&str, Run); 12] = [
+const SECTIONS: [(&str, Run); 13] = [
     ("mailbox", mailbox::run),
     ("injection", injection::run),
     ("many_mailboxes", many_mailboxes::run),
@@ -64,6 +65,7 @@ const SECTIONS: [(&str, Run); 12] = [
     ("deliveries", deliveries::run),
     ("notify", notify::run),
     ("refusals", refusals::run),
+    ("hook", hook::run),
 ];
 
 fn main() -> ExitCode {

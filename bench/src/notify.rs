@@ -2,7 +2,6 @@
 //!
 //! The ceiling is the stand-in itself: the same messages, sent to it directly over as many connections.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -10,7 +9,7 @@ use telegram_standin::Standin;
 use tempfile::TempDir;
 
 use crate::hub::print;
-use crate::load::{self, HttpConnection, Lap, request};
+use crate::load::{self, Lap, ask_once, request};
 use crate::measure::{RunMode, print_section};
 use crate::serving::{self, ChildServer};
 
@@ -150,13 +149,4 @@ fn token(hub: &ChildServer, body: &Value) -> String {
     let ask = request("POST", "/v1/tokens", &hub.token, "application/json", body.to_string().as_bytes());
     let answer = ask_once(hub.address, &ask);
     answer["token"].as_str().expect("a token is made").to_owned()
-}
-
-fn ask_once(address: SocketAddr, request: &[u8]) -> Value {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("the system gives a thread");
-    runtime.block_on(async {
-        let mut connection = HttpConnection::open(address).await;
-        serde_json::from_slice(connection.ask(request).await).expect("the hub answers JSON")
-    })
 }

@@ -12,7 +12,7 @@ export function stage({ prepare = () => ({}), extra = {}, fill = () => undefined
   const here = {};
   before(async () => {
     here.site = await serveSite(root, extra);
-    here.hub = await startHub({ BELLWIRE_SERVER_ALLOWED_ORIGINS: here.site.origin, BELLWIRE_LIMITS_TOASTS_PER_HOUR: '10000', ...(await prepare()) });
+    here.hub = await startHub({ BELLWIRE_SERVER_ALLOWED_ORIGINS: here.site.origin, BELLWIRE_SERVER_ALLOWED_HOSTS: INSECURE_HOST, BELLWIRE_LIMITS_TOASTS_PER_HOUR: '10000', ...(await prepare()) });
     here.site.hub = here.hub.url;
     here.browser = await launch();
     await fill(here);
@@ -25,9 +25,12 @@ export function stage({ prepare = () => ({}), extra = {}, fill = () => undefined
   return here;
 }
 
+/** A host name that is this machine. Its pages are not secure to a browser, unlike those of localhost. */
+export const INSECURE_HOST = 'bell.test';
+
 /** Starts Chromium, which sometimes crashes while it starts on a machine that is busy: then once more. */
 async function launch() {
-  const start = () => chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] });
+  const start = () => chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', `--host-resolver-rules=MAP ${INSECURE_HOST} 127.0.0.1`] });
   return start().catch((error) => {
     if (!String(error).includes('SIGSEGV')) throw error;
     return start();
@@ -60,7 +63,10 @@ export async function newPerson({ hub }, name = null) {
   };
 }
 
-/** A browser context whose pages report what they must not do: errors, and breaches of the policy. */
+/**
+ * A browser context whose pages report what they must not do: errors, and breaches of the policy. A lost connection is
+ * none, nor is a header that a browser heeds only over HTTPS.
+ */
 export async function newContext({ browser }, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1100, height: 800 }, ...options });
   const faults = [];
@@ -69,7 +75,7 @@ export async function newContext({ browser }, options = {}) {
   });
   context.on('weberror', (error) => faults.push(String(error.error())));
   context.on('console', (message) => {
-    if (message.type() === 'error' && !/Failed to load resource|ERR_CONNECTION|net::/.test(message.text())) faults.push(message.text());
+    if (message.type() === 'error' && !/Failed to load resource|ERR_CONNECTION|net::|Opener-Policy header has been ignored/.test(message.text())) faults.push(message.text());
   });
   return Object.assign(context, { faults });
 }

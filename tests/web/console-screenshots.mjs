@@ -1,13 +1,14 @@
-// Pictures of each page of the console, at desktop and phone size, light and dark, for people to look at.
+// Pictures of each page of the console, of a mail and of the unsubscribe page, at desktop and phone size, light and dark, for
+// people to look at.
 //
 //   make screenshots
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { chromium } from 'playwright-core';
 import { newContext, newPerson, settled } from './browser.mjs';
-import { adminSession, fillHub, openTab } from './console.mjs';
+import { adminSession, fillHub, openTab, personSession } from './console.mjs';
 import { startHub, until } from './hub.mjs';
-import { mailServer } from './mail.mjs';
+import { htmlOf, mailServer } from './mail.mjs';
 
 const folder = path.join(process.env.BELLWIRE_ROOT, 'target/screenshots');
 const SIZES = { desktop: { width: 1200, height: 760 }, phone: { width: 390, height: 844 } };
@@ -79,10 +80,37 @@ async function take(person, name, options) {
     await page.screenshot({ path: path.join(folder, `console-${what}-${name}.png`) });
   }
   await context.close();
-  const stranger = await newContext(here, options);
-  const page2 = await stranger.newPage();
-  await page2.goto(hub.url);
-  await page2.getByRole('heading', { name: 'Sign in' }).waitFor();
-  await page2.screenshot({ path: path.join(folder, `console-sign-in-${name}.png`) });
-  await stranger.close();
+  await takeEmpty(name, options);
+  await takeOutside(name, options);
+}
+
+/** What a person sees before anything happened. */
+async function takeEmpty(name, options) {
+  const nobody = await newPerson(here);
+  const context = await newContext(here, options);
+  const page = await openTab(here, context, personSession(nobody));
+  for (const [what, text] of [['inbox', 'Nothing unread.'], ['conversations', 'No conversation yet.']]) {
+    await page.goto(`${hub.url}/${what}`);
+    await page.getByText(text).waitFor();
+    await page.screenshot({ path: path.join(folder, `console-empty-${what}-${name}.png`) });
+  }
+  await context.close();
+}
+
+/** Pages without a session: signing in, the link of a mail, and the mail itself. */
+async function takeOutside(name, options) {
+  const context = await newContext(here, options);
+  const page = await context.newPage();
+  const shoot = (what) => page.screenshot({ path: path.join(folder, `${what}-${name}.png`) });
+  await page.goto(hub.url);
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await shoot('console-sign-in');
+  const letter = mail.mails.find((one) => one.includes('passport'));
+  await page.goto(letter.match(/^List-Unsubscribe:\s*<([^>]*)>/m)[1]);
+  await shoot('unsubscribe');
+  // Not in the page of the link: its policy would hold for the mail too.
+  await page.goto('about:blank');
+  await page.setContent(htmlOf(letter));
+  await shoot('mail');
+  await context.close();
 }

@@ -1,8 +1,8 @@
 // Signing in to the console: by a link that works once, by a token, from another tab; and how a session ends.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newContext, newPerson, stage } from './browser.mjs';
-import { openConsole, openTab, personSession } from './console.mjs';
+import { INSECURE_HOST, newContext, newPerson, stage, toast } from './browser.mjs';
+import { fillHub, openConsole, openTab, personSession, row } from './console.mjs';
 import { until } from './hub.mjs';
 
 const here = stage();
@@ -104,6 +104,24 @@ test('sessions are listed and revoked in the settings; the revoked one asks to s
   assert.equal(await nav(two.page).count(), 1);
 });
 
+test('a tab ends with its own session, also beside a tab of another session of the same person', async (t) => {
+  const { context, page: one } = await newTab(t);
+  await one.goto(await link('nia'));
+  await nav(one).waitFor();
+  const two = await context.newPage();
+  await two.goto(await link('nia'));
+  await nav(two).waitFor();
+  const tokens = await Promise.all([one, two].map((page) => page.evaluate(() => JSON.parse(sessionStorage.getItem('bellwire:session')).token)));
+  assert.notEqual(tokens[0], tokens[1]);
+  const { items } = await here.hub.call(tokens[1], 'GET', '/v1/sessions');
+  await here.hub.call(tokens[0], 'DELETE', `/v1/sessions/${items.find(({ current }) => current).id}`);
+  await two.getByText('Your session has ended.').waitFor();
+  assert.equal(await nav(one).count(), 1);
+  // No name of a lock tells a token.
+  const names = await one.evaluate(async () => (await navigator.locks.query()).held.map(({ name }) => name).join());
+  assert.equal(tokens.some((token) => names.includes(token.slice(3, 12))), false, names);
+});
+
 test('a person’s page shows and asks for nothing of another person, and no page of an operator', async (t) => {
   const other = await newPerson(here);
   await other.send('A secret of another person');
@@ -130,20 +148,80 @@ test('a person’s page shows and asks for nothing of another person, and no pag
 test('an operator views another person read-only', async (t) => {
   const other = await newPerson(here);
   await other.send('What the other person got');
-  const { page } = await openConsole(t, here, { admin: true });
+  const { page, context } = await openConsole(t, here, { admin: true });
+  const changes = [];
+  context.on('request', (request) => request.method() !== 'GET' && changes.push(`${request.method()} ${request.url()}`));
   await page.getByLabel('Viewing').first().fill(other.user);
   await page.keyboard.press('Enter');
   const item = page.locator('bellwire-inbox-page .item').filter({ hasText: 'What the other person got' });
   await item.waitFor();
   await page.getByText(`${other.user}, read only`).waitFor();
   assert.equal(await item.getByRole('button').count(), 0);
-  await page.keyboard.press('j');
-  await page.keyboard.press('e');
+  // Out of the field, so that the keys are for the page.
+  await page.getByRole('heading', { name: 'Inbox' }).click();
+  for (const key of ['j', 'r', 'e', 'u']) await page.keyboard.press(key);
+  await item.click();
+  await item.getByText('Open the conversation').waitFor();
   await page.getByRole('link', { name: 'Settings' }).first().click();
   await page.getByText('Only the person can change it.').waitFor();
   assert.equal(await page.getByRole('switch', { name: 'Show toasts' }).getAttribute('aria-disabled'), 'true');
   const { items } = await here.hub.call(other.token, 'GET', `/v1/users/${other.user}/notifications`);
   assert.deepEqual(items.map(({ read_at: read, dismissed_at: dismissed }) => [read, dismissed]), [[null, null]]);
+  assert.deepEqual(changes, []);
+});
+
+test('an operator reads another person’s conversation, and cannot write to it', async (t) => {
+  const other = await newPerson(here);
+  await fillHub(here, other);
+  const { person, page, context } = await openConsole(t, here, { admin: true });
+  await person.talk('chat', 'The operator’s own');
+  const changes = [];
+  context.on('request', (request) => request.method() !== 'GET' && changes.push(`${request.method()} ${request.url()}`));
+  await page.goto(`${here.hub.url}/conversations/chat?user=${other.user}`);
+  const talk = page.locator('bellwire-conversation');
+  await talk.getByRole('heading', { name: 'Release 2' }).waitFor();
+  await talk.getByText(`${other.user} · `).waitFor();
+  await talk.getByText('nightly build - 3 tests failed').waitFor();
+  await talk.getByRole('region', { name: 'What waits' }).getByText('Context Limit').waitFor();
+  assert.equal(await page.getByLabel('Tell the agent').count(), 0);
+  // What happens next is shown too.
+  await other.inject('call_2');
+  await here.hub.call(here.hub.admin, 'POST', `/v1/conversations/chat/inject?user_id=${other.user}`, { point: 'turn_start', call_id: 'turn_2' });
+  await talk.getByRole('region', { name: 'What waits' }).waitFor({ state: 'detached' });
+  // The same id is another conversation for the operator.
+  await page.goto(`${here.hub.url}/conversations/chat`);
+  await talk.getByRole('heading', { name: 'The operator’s own' }).waitFor();
+  await page.getByLabel('Tell the agent').waitFor();
+  assert.deepEqual(changes, []);
+});
+
+test('by plain HTTP from another machine, the console works without what browsers keep for secure pages', async (t) => {
+  const insecure = { ...here, console: here.hub.url.replace('127.0.0.1', INSECURE_HOST) };
+  const { context, page: one } = await newTab(t);
+  await one.goto((await link('ola', 'admin')).replace('127.0.0.1', INSECURE_HOST));
+  await nav(one).waitFor();
+  const missing = await one.evaluate(() => [isSecureContext, 'locks' in navigator, 'clipboard' in navigator, 'randomUUID' in crypto]);
+  assert.deepEqual(missing, [false, false, false, false]);
+  // A new tab gets the session; each tab reads its own stream, and both stay in step.
+  const two = await context.newPage();
+  await two.goto(`${insecure.console}/inbox`);
+  await nav(two).waitFor();
+  const person = await newPerson(here, 'ola');
+  const id = await person.show({ message: 'Plain', duration: 0, actions: [{ label: 'Go on', action: 'prompt', prompt: 'go on' }] });
+  for (const page of [one, two]) await row(page, id).waitFor();
+  await toast(one, id).getByRole('button', { name: 'Go on' }).click();
+  await toast(two, id).waitFor({ state: 'detached' });
+  await row(two, id).waitFor({ state: 'detached' });
+  await one.goto(`${insecure.console}/settings`);
+  await one.getByText('Browsers allow them only on pages over HTTPS and on localhost.').waitFor();
+  assert.equal(await one.getByRole('switch', { name: 'Desktop notifications' }).getAttribute('aria-disabled'), 'true');
+  await one.goto(`${insecure.console}/playground/show_notification`);
+  await one.getByRole('button', { name: 'Call the tool' }).waitFor();
+  assert.equal(await one.getByRole('button', { name: 'Copy' }).count(), 0);
+  await one.goto(`${insecure.console}/live`);
+  await one.getByText('events/s').waitFor();
+  await two.getByRole('button', { name: 'Sign out' }).first().click();
+  for (const page of [one, two]) await page.getByText('You signed out.').waitFor();
 });
 
 test('the page loads nothing from elsewhere, and its policy is strict', async (t) => {

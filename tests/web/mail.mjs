@@ -29,3 +29,10 @@ export async function mailServer() {
   await new Promise((ready) => server.listen(0, '127.0.0.1', ready));
   return Object.assign(state, { port: server.address().port, close: () => server.close() });
 }
+
+/** The HTML part of a mail, which is in quoted-printable. */
+export function htmlOf(mail) {
+  const [, part] = mail.match(/^Content-Type: text\/html[^]*?\r\n\r\n([^]*?)\r\n--/mi);
+  const bytes = part.replace(/=\r\n/g, '').replace(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
+  return new TextDecoder().decode(Uint8Array.from(bytes, (character) => character.charCodeAt(0)));
+}

@@ -1,7 +1,9 @@
-// A person presses the button on the page behind the link of a mail, in a real browser, and gets no more mail.
+// A person presses the button on the page behind the link of a mail, in a real browser, and gets no more mail. The page and its
+// answer have the look of the console, in both themes, on a desktop and a phone.
 import assert from 'node:assert/strict';
 import { chromium } from 'playwright-core';
 import { startHub, until } from './hub.mjs';
+import { axe, measure } from './looks.mjs';
 import { mailServer } from './mail.mjs';
 
 const server = await mailServer();
@@ -41,10 +43,7 @@ async function unsubscribe(hub, browser) {
   const page = await browser.newPage();
   const opened = await page.goto(link);
   assert.equal(opened.status(), 200);
-  const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  assert.equal(await background(), 'rgb(251, 251, 250)', 'the look of the console, under its policy');
-  await page.emulateMedia({ colorScheme: 'dark' });
-  assert.equal(await background(), 'rgb(20, 20, 19)');
+  await looks(page);
   assert.equal((await settings('GET')).email.enabled, true, 'looking changes nothing');
   const [answer] = await Promise.all([
     page.waitForResponse((response) => response.request().method() === 'POST'),
@@ -53,4 +52,24 @@ async function unsubscribe(hub, browser) {
   assert.equal(answer.status(), 200, await answer.text());
   await page.getByRole('heading', { name: 'Done' }).waitFor();
   assert.equal((await settings('GET')).email.enabled, false, 'mail has ended');
+  await looks(page);
+}
+
+/** The colours and sizes of the console's sign-in page, enough contrast, and nothing for axe to find. */
+async function looks(page) {
+  for (const [colorScheme, background, surface, accent] of [['light', 'rgb(251, 251, 250)', 'rgb(255, 255, 255)', 'rgb(15, 118, 110)'], ['dark', 'rgb(20, 20, 19)', 'rgb(27, 27, 26)', 'rgb(94, 234, 212)']]) {
+    for (const width of [1280, 390]) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 900 });
+      const seen = await page.evaluate(() => {
+        const style = (selector) => getComputedStyle(document.querySelector(selector));
+        return { background: style('body').backgroundColor, surface: style('main').backgroundColor, accent: style('.brand').color, heading: style('h1').fontSize, radius: style('main').borderRadius, wide: document.documentElement.scrollWidth - innerWidth };
+      });
+      assert.deepEqual(seen, { background, surface, accent, heading: '19px', radius: '8px', wide: 0 });
+      assert.deepEqual(await axe(page), []);
+      const measured = await page.evaluate(measure, 'body');
+      assert.ok(measured.length >= 3, String(measured.length));
+      assert.deepEqual(measured.filter(({ ratio, least }) => ratio < least), []);
+    }
+  }
 }

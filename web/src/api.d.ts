@@ -88,6 +88,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/ingest/{source}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take a webhook of a configured source, which authenticates itself by the source's secret, and publish its events
+         * @description Anyone may call it, without a token.
+         */
+        post: operations["ingest_receive"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/ingest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the configured sources of webhooks, and what came from them since the hub started
+         * @description May be called with a token of scope admin.
+         */
+        get: operations["ingest_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/conversations": {
         parameters: {
             query?: never;
@@ -1260,7 +1300,10 @@ export interface components {
         };
         /** @description An event to publish. */
         NewEvent: {
-            /** @description The client's own id of the event. A repeat with the same content gets the first answer; with other content, 409. */
+            /**
+             * @description The client's own id of the event. A repeat with the same content gets the first answer; with other content, 409.
+             *     `stream` is no id, because `GET /v1/events/stream` is another call.
+             */
             id?: string | null;
             /** @description The type: two to six lower-case parts joined by dots. `user.message` is reserved for the person. */
             type: string;
@@ -2260,6 +2303,10 @@ export interface components {
              * @description The notification; null for a code that confirms an address.
              */
             notification_id: string | null;
+            /** @description The origin of the notification; null for a code, and if the notification was deleted. */
+            origin: string | null;
+            /** @description The title of the notification, or the beginning of its message; null where `origin` is. */
+            title: string | null;
             /** @description The recipient. */
             user_id: string;
             /** @description The name of the channel. */
@@ -2293,6 +2340,70 @@ export interface components {
              * @description When it ended.
              */
             ended_at: string | null;
+        };
+        /** @description What became of a call. It does not say who was told. */
+        Ingested: {
+            /** @description The events that were published. */
+            events: components["schemas"]["IngestedEvent"][];
+            /** @description Why nothing was published; null if something was. */
+            skipped: string | null;
+        };
+        /** @description An event that a call became. */
+        IngestedEvent: {
+            /** @description The id that the call gave it, otherwise the hub's. */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The hub's id of the event. A repeated call has the same.
+             */
+            event_id: string;
+        };
+        /** @description What every list answers. */
+        IngestSourceBodyList: {
+            /** @description What there is, in order. */
+            items: components["schemas"]["IngestSourceBody"][];
+            /** @description Where to go on: the `cursor` of the next call. Null at the end. */
+            next_cursor: string | null;
+        };
+        /** @description A configured source, without its secret. */
+        IngestSourceBody: {
+            /** @description The name in its path, `/v1/ingest/NAME`. */
+            name: string;
+            /**
+             * @description The format of its calls.
+             * @enum {string}
+             */
+            kind: "github" | "alertmanager" | "standard_webhooks" | "json";
+            /** @description The origin that people see. */
+            origin: string;
+            /** @description The person whose agents are told. */
+            user_id: string;
+            /** @description The only conversation that is told; null if it is not set. */
+            conversation_id: string | null;
+            /** @description The folder whose agents are told; null if it is not set. */
+            folder: string | null;
+            /**
+             * Format: uint64
+             * @description How many calls were accepted since the hub started.
+             */
+            accepted: number;
+            /**
+             * Format: uint64
+             * @description How many calls were refused since the hub started.
+             */
+            refused: number;
+            /**
+             * Format: date-time
+             * @description When a call was last accepted; null = not since the hub started.
+             */
+            last_accepted_at: string | null;
+            /**
+             * Format: date-time
+             * @description When a call was last refused; null = not since the hub started.
+             */
+            last_refused_at: string | null;
+            /** @description Why it was refused. */
+            last_refusal: string | null;
         };
         /** @description What every list answers. */
         ListedConversationList: {
@@ -3334,7 +3445,7 @@ export interface components {
             user_id: string;
             /**
              * Format: date-time
-             * @description When it expires. Seven days without a request end it earlier.
+             * @description When it expires. Seven days without a request or an open stream end it earlier.
              */
             expires_at: string;
         };
@@ -3370,7 +3481,7 @@ export interface components {
             used_at: string;
             /**
              * Format: date-time
-             * @description When it expires. Seven days without a request end it earlier.
+             * @description When it expires. Seven days without a request or an open stream end it earlier.
              */
             expires_at: string;
             /** @description Whether it is the session of this request. */
@@ -4048,6 +4159,88 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+        };
+    };
+    ingest_receive: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the source in the hub's configuration.
+                 * @example github
+                 */
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ingested"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["HostNotAllowed"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failed"];
+            503: components["responses"]["TryAgain"];
+            504: components["responses"]["Timeout"];
+            507: components["responses"]["NoSpace"];
+        };
+    };
+    ingest_list: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The trace this call belongs to, as W3C Trace Context writes it. One that is malformed is ignored.
+                 * @example 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+                 */
+                traceparent?: components["parameters"]["traceparent"];
+                /**
+                 * @description The thread of work this call belongs to; it comes back with the answer and stands in the log.
+                 * @example build-17
+                 */
+                "X-Correlation-Id"?: components["parameters"]["X-Correlation-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IngestSourceBodyList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             421: components["responses"]["HostNotAllowed"];
             429: components["responses"]["TooMany"];
             500: components["responses"]["Failed"];

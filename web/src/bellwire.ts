@@ -4,6 +4,7 @@ import { type Change, Person } from './client/person.ts';
 import { type Notification, type Position, isPersistent, isSettled } from './notification.ts';
 import { type Problem, canRetry, problemOf } from './problem.ts';
 import { EMPTY_INBOX, ITEMS_MAX, type Filter, type Inbox, addPage, choose, put } from './store/inbox.ts';
+import { OncePerFrame } from './store/frames.ts';
 import { Observable, type Readable } from './store/observable.ts';
 import { type Request, Requests } from './store/requests.ts';
 import { ShownIds } from './store/shown.ts';
@@ -31,8 +32,8 @@ export interface BellwireOptions extends Access {
   readonly user?: string;
   /** Called when the person presses a `prompt` button. */
   readonly onPrompt?: PromptHandler | undefined;
-  /** Whether the tabs of this origin share one stream. Default: yes. */
-  readonly shareTabs?: boolean;
+  /** Whether the tabs of this origin share one stream: all of a person, or those with the same text. Default: all. */
+  readonly shareTabs?: boolean | string;
   /** How many items of the inbox are kept in memory. Default: 1000. */
   readonly itemsMax?: number;
   /** How many items are loaded at once, at most 100. Default: 20. */
@@ -55,6 +56,10 @@ export class Bellwire {
   #early: Notification[] | null = null;
   /** The items that changed since the page that is being loaded was asked for. */
   #changed = new Set<string>();
+  /** What the stream said since the last frame: every change of a large inbox costs as much as many. */
+  readonly #arrived = new Map<string, Notification>();
+  #unread: number | null = null;
+  readonly #frames = new OncePerFrame(() => { this.#takeArrived(); });
 
   constructor(options: BellwireOptions = {}) {
     const { user, onPrompt, shareTabs = true, itemsMax = ITEMS_MAX, pageSize = PAGE, ...access } = options;
@@ -103,6 +108,7 @@ export class Bellwire {
   close(): void {
     this.#toasts.close();
     this.#person?.close();
+    this.#frames.cancel();
   }
 
   /** Shows a toast of the page. Returns false if its id was shown before. */
@@ -214,6 +220,7 @@ export class Bellwire {
     this.#changed = new Set();
     try {
       const page = await this.#person?.list(filter, cursor, limit);
+      this.#frames.flush();
       const stale = filter !== this.#inbox.get().filter;
       if (page && !stale) this.#inbox.update((inbox) => addPage(inbox, page.items, page.cursor, this.#changed));
       if (stale) {
@@ -239,7 +246,7 @@ export class Bellwire {
     if (settings?.toasts.enabled === false) return;
     const muted = settings?.muted_origins ?? [];
     const persistent = items.filter((item) => item.kind === 'toast' && isPersistent(item) && !early.some(({ id }) => id === item.id));
-    const due = [...early.reverse(), ...persistent].filter((item) => !isSettled(this.#inbox.get().items.get(item.id) ?? item));
+    const due = [...early.reverse(), ...persistent].filter((item) => !isSettled(this.#known(item.id) ?? item));
     const allowed = due.filter(({ origin }) => origin === null || !muted.includes(origin));
     for (const item of allowed.slice(0, DUE_MAX).reverse()) this.show(item);
   }
@@ -260,20 +267,36 @@ export class Bellwire {
   }
 
   #apply(change: Change): void {
+    this.#frames.request();
     if (change.kind === 'unread') {
-      this.#inbox.update((inbox) => ({ ...inbox, unread: change.count }));
+      this.#unread = change.count;
       return;
     }
-    this.#put(change.item);
+    this.#arrived.set(change.item.id, change.item);
+    this.#settle(change.item);
     if (change.kind === 'toast' && this.#early === null) this.show(change.item);
     else if (change.kind === 'toast') this.#early?.push(change.item);
     if (change.kind !== 'updated') for (const listener of this.#arrivals) listener(change.item, this.#person?.leads ?? false);
   }
 
-  /** Takes over an item as the hub has it. One that is settled needs no toast. */
+  /** Adds what the stream said to the inbox. */
+  #takeArrived(): void {
+    const [items, unread] = [[...this.#arrived.values()], this.#unread];
+    this.#arrived.clear();
+    this.#unread = null;
+    this.#inbox.update((inbox) => ({ ...(items.length === 0 ? inbox : put(inbox, items)), unread: unread ?? inbox.unread }));
+  }
+
+  /** Takes over an item as the hub answered it. */
   #put(item: Notification): void {
-    this.#changed.add(item.id);
+    this.#arrived.delete(item.id);
     this.#inbox.update((inbox) => put(inbox, [item]));
+    this.#settle(item);
+  }
+
+  /** An item that is settled needs no toast. */
+  #settle(item: Notification): void {
+    this.#changed.add(item.id);
     if (!isSettled(item)) return;
     const request = this.#requests.of(item.id);
     // The toast of a button that was pressed here says how that went before it goes.
@@ -283,7 +306,11 @@ export class Bellwire {
   }
 
   #find(id: string): Notification | null {
-    return deck.find(this.#toasts.deck.get(), id)?.item ?? this.#inbox.get().items.get(id) ?? null;
+    return deck.find(this.#toasts.deck.get(), id)?.item ?? this.#known(id);
+  }
+
+  #known(id: string): Notification | null {
+    return this.#arrived.get(id) ?? this.#inbox.get().items.get(id) ?? null;
   }
 
   #answersThroughHub(item: Notification): boolean {

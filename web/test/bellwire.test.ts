@@ -4,7 +4,10 @@ import { view } from '../src/store/inbox.ts';
 import { promptAction, toastItem } from './fixtures.ts';
 
 let open: Bellwire | null = null;
-afterEach(() => open?.close());
+afterEach(() => {
+  vi.useRealTimers();
+  open?.close();
+});
 
 /** A page whose hub answers by this function; only the calls of buttons are recorded. */
 function page(answer: (method: string, path: string) => Response, options: BellwireOptions = {}): { bellwire: Bellwire; calls: string[] } {
@@ -148,4 +151,54 @@ test('a page that comes after the filter was changed is not shown under the new 
   expect(asked[1]).toContain('state=dismissed');
   waiting.shift()?.(list('gone'));
   await vi.waitFor(() => { expect(ids()).toEqual(['gone']); });
+});
+
+describe('what the stream says', () => {
+  /** A page with a stream that stays open, and the function that sends through it. */
+  function streaming(answer: (method: string) => Response = ok): { bellwire: Bellwire; send: (...items: object[]) => void; changes: () => number } {
+    let stream: ReadableStreamDefaultController<Uint8Array> | null = null;
+    const body = new ReadableStream<Uint8Array>({ start: (controller) => { stream = controller; } });
+    const fetch = (path: string, { method = 'GET' }: RequestInit): Promise<Response> => {
+      if (path.endsWith('/stream')) return Promise.resolve(new Response(body, { headers: { 'content-type': 'text/event-stream' } }));
+      if (path.endsWith('/settings')) return Promise.resolve(new Response('{"toasts":{"enabled":true},"muted_origins":[]}'));
+      return Promise.resolve(method === 'GET' ? new Response('{"items":[],"next_cursor":null}') : answer(method));
+    };
+    const bellwire = new Bellwire({ user: 'ada', shareTabs: false, fetch });
+    open = bellwire;
+    const send = (...items: object[]): void => {
+      stream?.enqueue(new TextEncoder().encode(items.map((item) => `event: notification\ndata: ${JSON.stringify(item)}\n\n`).join('')));
+    };
+    let count = 0;
+    let known = bellwire.inbox.get().items;
+    bellwire.inbox.subscribe(() => {
+      if (bellwire.inbox.get().items !== known) count += 1;
+      known = bellwire.inbox.get().items;
+    });
+    return { bellwire, send, changes: () => count };
+  }
+  const started = (bellwire: Bellwire): Promise<void> => vi.waitFor(() => { expect(bellwire.inbox.get().floor).toBe(''); });
+
+  test('is added to the inbox once for all of a frame', async () => {
+    const { bellwire, send, changes } = streaming();
+    await started(bellwire);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const before = changes();
+    for (let at = 0; at < 50; at++) {
+      send(toastItem(`n${String(at + 10)}`));
+      await new Promise(setImmediate);
+    }
+    vi.advanceTimersByTime(1000);
+    expect([bellwire.inbox.get().items.size, changes() - before]).toEqual([50, 1]);
+  });
+
+  test('does not undo what the hub answered later', async () => {
+    const { bellwire, send } = streaming(() => new Response(JSON.stringify(toastItem('n1', { read_at: 'now' }))));
+    await started(bellwire);
+    const reads: Promise<void>[] = [];
+    bellwire.arrived(({ id }) => { if (id === 'n1') reads.push(bellwire.read(id, true)); });
+    send(toastItem('n1'), toastItem('n2'));
+    await vi.waitFor(() => { expect(bellwire.inbox.get().items.size).toBe(2); });
+    await Promise.all(reads);
+    expect(bellwire.inbox.get().items.get('n1')?.read_at).toBe('now');
+  });
 });

@@ -10,23 +10,24 @@ describe('the heights of rows', () => {
     const heights = new Heights(10);
     heights.setKeys(keys(5));
     expect([heights.total, heights.offset(2)]).toEqual([50, 20]);
-    expect(heights.measure('1', 30)).toBe(true);
-    expect(heights.measure('1', 30)).toBe(false);
+    expect(heights.measure(1, 30)).toBe(true);
+    expect(heights.measure(1, 30)).toBe(false);
     expect([heights.total, heights.offset(1), heights.offset(2)]).toEqual([70, 10, 40]);
   });
 
   test('stay with their rows when others arrive before them', () => {
     const heights = new Heights(10);
     heights.setKeys(['b']);
-    heights.measure('b', 25);
+    heights.measure(0, 25);
     heights.setKeys(['a', 'b']);
-    expect([heights.offset(1), heights.total]).toEqual([10, 35]);
+    expect([heights.offset(1), heights.total, heights.indexOf('b'), heights.indexOf('c')]).toEqual([10, 35, 1, null]);
+    expect(heights.measure(2, 10)).toBe(false);
   });
 
   test('tell which rows are visible, among 100,000, without adding them all up', () => {
     const heights = new Heights(35);
     heights.setKeys(keys(100_000));
-    for (let at = 0; at < 100_000; at += 7) heights.measure(String(at), 35 + (at % 50));
+    for (let at = 0; at < 100_000; at += 7) heights.measure(at, 35 + (at % 50));
     const top = heights.offset(73_219) + 3;
     const { first, end, before, after } = heights.visible(top, 700, 0);
     expect(first).toBe(73_219);

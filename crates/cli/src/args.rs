@@ -1,9 +1,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    background, completions, config, conversations, deliveries, demo, doctor, emit, erase, events, hook, inbox, inject,
-    install, ledger, mail, mcp, migrate, notify, pause, remind, run, say, serve, settings, simulate, subscribers, tail,
-    telegram, token, trace, wake,
+    background, completions, config, conversations, deliveries, demo, doctor, emit, erase, events, hook, inbox, ingest,
+    inject, install, ledger, mail, mcp, migrate, notify, pause, remind, run, say, serve, settings, simulate,
+    subscribers, tail, telegram, token, trace, wake, wrap,
 };
 
 /// The notification layer for AI agents.
@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Pause(pause::PauseArgs),
     Resume(pause::ResumeArgs),
     Run(run::RunArgs),
+    Wrap(wrap::WrapArgs),
     Wake(wake::WakeArgs),
     Tail(tail::TailArgs),
     Trace(trace::TraceArgs),
@@ -50,6 +51,7 @@ pub(crate) enum Command {
     Ledger(ledger::LedgerArgs),
     Mail(mail::MailArgs),
     Telegram(telegram::TelegramArgs),
+    Ingest(ingest::IngestArgs),
     Token(token::TokenArgs),
     Erase(erase::EraseArgs),
     Config(config::ConfigArgs),

@@ -1,7 +1,10 @@
 //! Connects a harness to a hub: hooks or a plugin, the MCP server, and the token.
 
 mod changes;
+mod codex_trust;
 mod edit;
+mod exclusion;
+mod json_node;
 mod json_text;
 mod places;
 
@@ -11,7 +14,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::hosts::{Host, HostFile, make_private_folder};
-use changes::FileChange;
+pub(crate) use changes::FileChange;
+use exclusion::Exclusion;
 use places::{Place, Scope, Site};
 
 /// What to install, and where.
@@ -55,7 +59,8 @@ impl Installation {
             changes.push(FileChange { keeps_former, ..change });
         }
         if let Some(project) = &self.project {
-            changes.extend(exclusion(self.host, project, &site.places(), true)?);
+            changes
+                .extend(Exclusion::of(self.host, project, &site.places())?.map(|list| list.change(true)).transpose()?);
         }
         Ok(Changes::of(changes))
     }
@@ -70,9 +75,16 @@ impl Installation {
         };
         let mut changes = site.places().into_iter().map(change).collect::<Result<Vec<FileChange>>>()?;
         if let Some(project) = &self.project {
-            changes.extend(exclusion(self.host, project, &site.places(), false)?);
+            changes
+                .extend(Exclusion::of(self.host, project, &site.places())?.map(|list| list.change(false)).transpose()?);
         }
         Ok(Changes::of(changes))
+    }
+
+    /// The list by which git is kept from sharing the files of the project, if that is in a repository.
+    pub(crate) fn exclude_file(&self) -> Result<Option<PathBuf>> {
+        let Some(project) = &self.project else { return Ok(None) };
+        Ok(Exclusion::of(self.host, project, &self.site().places())?.map(|list| list.file))
     }
 
     /// Whether all entries are there and name this program; `None` if there is none.
@@ -89,6 +101,15 @@ impl Installation {
         }
         Some(places.iter().all(|place| edit::is_complete(&site, place, read(place).as_deref())))
     }
+}
+
+/// The events of our hooks that Codex skips, because the user does not trust them.
+pub(crate) fn untrusted_by_codex() -> Vec<String> {
+    let Ok(installation) = Installation::new(Host::Codex, None, String::new()) else { return Vec::new() };
+    let places = installation.site().places();
+    let path = |name: &str| places.iter().map(|place| &place.path).find(|path| path.ends_with(name));
+    let Some((hooks, config)) = path("hooks.json").zip(path("config.toml")) else { return Vec::new() };
+    codex_trust::untrusted(hooks, &fs::read_to_string(config).unwrap_or_default())
 }
 
 impl Changes {
@@ -120,6 +141,13 @@ pub(crate) fn binary(named: Option<&Path>) -> Result<String> {
     ensure!(path.is_absolute(), "--binary must be an absolute path, not {}", path.display());
     ensure!(path.is_file(), "{} is not a file", path.display());
     let is_build = |folder: &Path| folder.join("CACHEDIR.TAG").exists() && folder.join(".rustc_info.json").exists();
+    let is_named = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(places::PROGRAM));
+    ensure!(
+        is_named,
+        "the name of {} must begin with {}: by that, uninstall finds it",
+        path.display(),
+        places::PROGRAM
+    );
     if named.is_none() && path.ancestors().any(is_build) {
         bail!(
             "{} lies in a build folder, from which it may vanish; copy it to a folder such as ~/.local/bin and run that, \
@@ -130,21 +158,38 @@ pub(crate) fn binary(named: Option<&Path>) -> Result<String> {
     path.to_str().map(str::to_owned).with_context(|| format!("{} is not text", path.display()))
 }
 
-/// Writes the file with the hub's address and the token.
+/// Writes the file with the hub's address and the token, at once: hooks read it at any time.
 pub(crate) fn write_host_file(host: Host, file: &HostFile) -> Result<PathBuf> {
     let path = HostFile::path(host)?;
-    let folder = path.parent().context("it has a folder")?;
-    make_private_folder(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    crate::data_dir::private(&path, file.text().trim_end())
-        .with_context(|| format!("cannot write {}", path.display()))?;
+    make_folder_of(&path)?;
+    let draft = path.with_extension(format!("toml.{}", std::process::id()));
+    let written = crate::data_dir::private(&draft, file.text().trim_end()).and_then(|()| fs::rename(&draft, &path));
+    if written.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    written.with_context(|| format!("cannot write {}", path.display()))?;
     Ok(path)
+}
+
+/// Keeps other runs of `install` and `uninstall` waiting for as long as the returned file is open: two of them would make two
+/// tokens, of which one is forgotten.
+pub(crate) fn lock(host: Host) -> Result<fs::File> {
+    let path = HostFile::path(host)?.with_file_name(".lock");
+    make_folder_of(&path)?;
+    let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let locked = file.and_then(|file| file.lock().map(|()| file));
+    locked.with_context(|| format!("cannot lock {}", path.display()))
+}
+
+fn make_folder_of(path: &Path) -> Result<()> {
+    let folder = path.parent().context("it has a folder")?;
+    make_private_folder(folder).with_context(|| format!("cannot make {}", folder.display()))
 }
 
 /// Files of a project that are shared must not name a program of one person's machine.
 fn check_untracked(project: &Path, path: &Path) -> Result<()> {
     let Ok(inside) = path.strip_prefix(project) else { return Ok(()) };
-    let git = std::process::Command::new("git");
-    let listed = { git }.arg("-C").arg(project).args(["ls-files", "--error-unmatch", "--"]).arg(inside).output();
+    let listed = git(project).args(["ls-files", "--error-unmatch", "--"]).arg(inside).output();
     if listed.is_ok_and(|output| output.status.success()) {
         bail!(
             "{} is under version control, so others would get a path of this machine; install for the user instead, \
@@ -155,29 +200,12 @@ fn check_untracked(project: &Path, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Keeps the files of a project out of git, by the list that is not shared; or ends that. Our lines stand below a mark.
-fn exclusion(host: Host, project: &Path, places: &[Place], is_added: bool) -> Result<Option<FileChange>> {
-    if !project.join(".git").is_dir() {
-        return Ok(None);
+/// Git in a folder, whatever repository the environment names.
+fn git(folder: &Path) -> std::process::Command {
+    let mut git = std::process::Command::new("git");
+    git.arg("-C").arg(folder);
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR"] {
+        git.env_remove(name);
     }
-    let mark = format!("# bellwire install {}", host.name());
-    let inside = places.iter().filter_map(|place| place.path.strip_prefix(project).ok());
-    let ours: Vec<String> = inside.map(|path| format!("/{}", path.display())).collect();
-    let change = FileChange::of(project.join(".git/info/exclude"), |before| {
-        let mut lines: Vec<&str> = before.unwrap_or_default().lines().collect();
-        if let Some(at) = lines.iter().position(|line| *line == mark) {
-            let count = lines[at + 1..].iter().take_while(|line| ours.iter().any(|our| our == *line)).count();
-            if is_added && count == ours.len() {
-                return Ok(before.map(str::to_owned));
-            }
-            lines.drain(at..=at + count);
-        }
-        if is_added {
-            lines.push(&mark);
-            lines.extend(ours.iter().map(String::as_str));
-        }
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        Ok((before.is_some() || is_added).then_some(text))
-    })?;
-    Ok(Some(change))
+    git
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod authority;
+mod background;
 mod client;
 mod commands;
 mod data_dir;
@@ -13,6 +14,7 @@ mod output;
 mod settings;
 #[cfg(test)]
 mod test_process;
+mod wrap;
 
 use std::process::ExitCode;
 
@@ -65,6 +67,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Events(events) => commands::events::run(&events),
         Command::Hook(hook) => commands::hook::run(&hook),
         Command::Inbox(inbox) => commands::inbox::run(&inbox),
+        Command::Ingest(ingest) => commands::ingest::run(&ingest),
         Command::Inject(inject) => commands::inject::run(&inject),
         Command::Install(install) => commands::install::run_install(&install),
         Command::Ledger(ledger) => commands::ledger::run(&ledger),
@@ -80,6 +83,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Tail(tail) => commands::tail::run(&tail),
         Command::Trace(trace) => commands::trace::run(&trace),
         Command::Wake(wake) => commands::wake::run(&wake),
+        Command::Wrap(wrap) => commands::wrap::run(&wrap),
         Command::Telegram(telegram) => commands::telegram::run(&telegram),
         Command::Token(token) => commands::token::run(&token),
         Command::Config(config) => commands::config::run(&config),

@@ -73,7 +73,11 @@ impl Mapped {
 }
 
 impl WebhookEvent {
-    fn new(kind: &str, severity: Severity, payload: Value) -> Self {
+    /// An event of a kind that Bellwire knows. Fields that the body left empty are left out.
+    fn new(kind: &str, severity: Severity, mut payload: Value) -> Self {
+        if let Value::Object(fields) = &mut payload {
+            fields.retain(|_, value| value != "");
+        }
         Self { id: None, content: None, kind: kind.to_owned(), severity, conversation: None, payload }
     }
 
@@ -91,7 +95,7 @@ impl BodyProblem {
 
 impl std::fmt::Display for BodyProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}", self.field, self.message)
+        write!(f, "{}: {}", self.field, self.message)
     }
 }
 

@@ -58,9 +58,9 @@ pub use notify::{
 pub use people::{
     Allowance, AttemptEnd, AttemptOutcome, AttemptStart, ButtonPress, Catchup, ChannelRules, Claim,
     DELIVERIES_PER_ITEM_MAX, DUE_TOASTS_MAX, Delivery, DeliveryContent, DeliveryState, DirectMessage, Doorbell,
-    Grouping, Hold, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, KnownPerson,
-    NewReminder, NotificationContent, NotificationDraft, People, PeopleRules, PersonTrace, PressOutcome, PressResult,
-    Purpose, Quota, Reminder, RestoreOutcome, SendResult, SettingsRequest, Settlement, Toast, ToastButton,
+    Grouping, Hold, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState, ItemHeading,
+    KnownPerson, NewReminder, NotificationContent, NotificationDraft, People, PeopleRules, PersonTrace, PressOutcome,
+    PressResult, Purpose, Quota, Reminder, RestoreOutcome, SendResult, SettingsRequest, Settlement, Toast, ToastButton,
     UNREAD_COUNTED_MAX, WaitingDeliveries,
 };
 pub use refusals::{

@@ -22,7 +22,7 @@ pub use delivery::{
 pub use doorbell::Doorbell;
 pub use inbox::{
     ButtonPress, Catchup, DUE_TOASTS_MAX, InboxChange, InboxItem, InboxItemKind, InboxItemType, InboxQuery, InboxState,
-    PersonTrace, PressOutcome, PressResult, RestoreOutcome, Settlement, Toast, ToastButton,
+    ItemHeading, PersonTrace, PressOutcome, PressResult, RestoreOutcome, Settlement, Toast, ToastButton,
 };
 pub use requests::{
     KnownPerson, NewReminder, NotificationContent, NotificationDraft, SendResult, SettingsRequest, UNREAD_COUNTED_MAX,
@@ -176,6 +176,8 @@ pub trait People: Send + Sync {
     /// The deliveries of these notifications of a person, oldest first; of each notification at most
     /// [`DELIVERIES_PER_ITEM_MAX`], and of at most a hundred notifications.
     fn deliveries_of(&self, user_id: String, ids: Vec<NotificationId>) -> StoreFuture<'_, Vec<Delivery>>;
+    /// The origins and titles of these notifications of people; of at most a hundred, and without those that are deleted.
+    fn headings(&self, items: Vec<(String, NotificationId)>) -> StoreFuture<'_, Vec<ItemHeading>>;
     /// Retries an ended delivery.
     fn retry_delivery(
         &self,

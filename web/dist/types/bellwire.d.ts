@@ -16,8 +16,8 @@ export interface BellwireOptions extends Access {
     readonly user?: string;
     /** Called when the person presses a `prompt` button. */
     readonly onPrompt?: PromptHandler | undefined;
-    /** Whether the tabs of this origin share one stream. Default: yes. */
-    readonly shareTabs?: boolean;
+    /** Whether the tabs of this origin share one stream: all of a person, or those with the same text. Default: all. */
+    readonly shareTabs?: boolean | string;
     /** How many items of the inbox are kept in memory. Default: 1000. */
     readonly itemsMax?: number;
     /** How many items are loaded at once, at most 100. Default: 20. */

@@ -38,11 +38,12 @@ export class Person {
   /** Whether another tab answered, so that this one gets every change from then on. */
   #listens = false;
 
-  constructor(user: string, access: Access, shareTabs: boolean, events: PersonEvents) {
+  /** `shareTabs`: whether the tabs share one stream; a text: those with the same text. */
+  constructor(user: string, access: Access, shareTabs: boolean | string, events: PersonEvents) {
     this.#http = new HubHttp(access);
     this.#base = `/v1/users/${encodeURIComponent(user)}`;
     this.#events = events;
-    this.#tabs = new Tabs(shareTabs ? `${access.url ?? ''} ${user}` : null, (message) => { this.#receive(message); });
+    this.#tabs = new Tabs(shareTabs === false ? null : [access.url ?? '', user, shareTabs === true ? '' : shareTabs].join(' '), (message) => { this.#receive(message); });
     this.#tabs.tell({ kind: 'hello' });
     void this.#tabs.lead((stop) => this.#follow(stop));
   }

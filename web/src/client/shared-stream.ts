@@ -16,9 +16,10 @@ export class SharedStream {
   #status: StreamStatus = 'connecting';
   #leads = false;
 
-  constructor(http: HubHttp, path: string, events: SharedStreamEvents) {
+  /** Only tabs with the same `shareTabs` share it. */
+  constructor(http: HubHttp, path: string, shareTabs: string, events: SharedStreamEvents) {
     this.#events = events;
-    this.#tabs = new Tabs(path, (message) => { this.#receive(message); });
+    this.#tabs = new Tabs(`${path} ${shareTabs}`, (message) => { this.#receive(message); });
     this.#tabs.tell({ kind: 'hello' });
     void this.#tabs.lead((stop) => this.#follow(http, path, stop));
   }

@@ -61,7 +61,7 @@ export class Sessions {
   async signInByCode(code: string): Promise<void> {
     try {
       const body = await new HubHttp({}).json('POST', '/v1/sessions', { code, name: browserName(navigator.userAgent) });
-      if (!isRecord(body) || typeof body.token !== 'string') throw new HubError(0, 'the answer is no session');
+      if (!isRecord(body) || typeof body.token !== 'string') throw new HubError(0, 'the answer is not a session');
       this.#keep({ token: body.token, scope: scopeOf(body.scope), user: typeof body.user_id === 'string' ? body.user_id : null });
     } catch (error) {
       this.#state.set({ kind: 'none', reason: whyNoCode(error) });
@@ -159,9 +159,22 @@ function whyNoCode(error: unknown): string {
 }
 
 function whyNoToken(error: unknown): string {
-  if (!(error instanceof HubError)) return 'This is no token. A token begins with bw_.';
+  if (!(error instanceof HubError)) return 'This is not a token. A token begins with bw_.';
   if (error.status === 401) return 'The hub does not know this token. It may be revoked or expired.';
   return error.status === 0 ? 'The hub cannot be reached. Try again.' : error.message;
+}
+
+/**
+ * Names a session for what its tabs share: a tab must not go on with the stream of another session after its own has ended.
+ * Lock names are visible to every script of the origin, so it is a hash (FNV-1a, twice 32 bits) and not the token.
+ */
+export function sessionKey({ token }: Session): string {
+  const hash = (seed: number): string => {
+    let value = seed;
+    for (const character of token) value = Math.imul(value ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;
+    return value.toString(16).padStart(8, '0');
+  };
+  return hash(0x811c9dc5) + hash(0x1b873593);
 }
 
 /** Names the browser in the list of sessions, such as `Firefox on Linux`. */

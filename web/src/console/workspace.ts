@@ -1,7 +1,7 @@
 // What every page works with: the session, the calls to the hub, and the person whose data is shown.
 import { Bellwire } from '../bellwire.ts';
 import { Api } from './api.ts';
-import type { Session, Sessions } from './session.ts';
+import { type Session, type Sessions, sessionKey } from './session.ts';
 
 /** How many inbox items the page keeps in memory. */
 const ITEMS_MAX = 100_000;
@@ -16,12 +16,15 @@ export class Workspace {
   /** Whose inbox, conversations and settings are shown. */
   readonly person: string;
   readonly bellwire: Bellwire;
+  /** What the tabs of this session share streams by. */
+  readonly sessionKey: string;
 
   constructor(sessions: Sessions, session: Session, person: string | null) {
     this.session = session;
     this.person = person ?? session.user ?? FIRST_PERSON;
+    this.sessionKey = sessionKey(session);
     this.api = new Api(session.token, () => { sessions.end(session.token); });
-    this.bellwire = new Bellwire({ user: this.person, token: session.token, itemsMax: ITEMS_MAX, pageSize: PAGE });
+    this.bellwire = new Bellwire({ user: this.person, token: session.token, shareTabs: this.sessionKey, itemsMax: ITEMS_MAX, pageSize: PAGE });
   }
 
   get isAdmin(): boolean {

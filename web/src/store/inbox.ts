@@ -89,14 +89,31 @@ export function choose(inbox: Inbox, filter: Filter): Inbox {
 }
 
 function joined(inbox: Inbox, items: readonly Notification[]): ReadonlyMap<string, Notification> {
-  return new Map([...inbox.items, ...items.map((item) => [item.id, item] as const)]);
+  const all = new Map(inbox.items);
+  for (const item of items) all.set(item.id, item);
+  return all;
 }
 
 function bounded(inbox: Inbox): Inbox {
-  if (inbox.items.size <= inbox.itemsMax) return inbox;
-  const ids = [...inbox.items.keys()].sort().slice(-inbox.itemsMax);
-  const oldest = ids[0] ?? '';
-  const items = new Map([...inbox.items].filter(([id]) => id >= oldest));
+  const excess = inbox.items.size - inbox.itemsMax;
+  if (excess <= 0) return inbox;
+  const items = new Map(inbox.items);
+  const [oldest = '', ...forgotten] = smallest(items.keys(), excess + 1).reverse();
+  for (const id of forgotten) items.delete(id);
   const cut = inbox.floor !== null && inbox.floor < oldest;
   return cut ? { ...inbox, items, floor: oldest, cursor: oldest } : { ...inbox, items };
+}
+
+/** The `count` smallest ids in ascending order. A few of many are found without sorting all. */
+function smallest(ids: Iterable<string>, count: number): string[] {
+  let found: string[] = [];
+  let limit: string | null = null;
+  for (const id of ids) {
+    if (limit !== null && id >= limit) continue;
+    found.push(id);
+    if (found.length < 2 * count + 100) continue;
+    found = found.sort().slice(0, count);
+    limit = found.at(-1) ?? null;
+  }
+  return found.sort().slice(0, count);
 }

@@ -3,7 +3,7 @@ mod sample;
 mod show;
 mod words;
 
-pub(crate) use check::check_folder;
+pub(crate) use check::{check_folder, render_for_person};
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -16,7 +16,7 @@ use bellwire_core::{Event, EventDraft, Ids};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use self::check::{render_checked, render_for_person};
+use self::check::render_checked;
 use self::sample::{as_json, sample_time, samples};
 use super::folder;
 use crate::output::{MUTED, STRONG, WRONG, printable};

@@ -36,9 +36,8 @@ fn tool(input: &Value) -> Option<ToolCall> {
 /// The exit code of a command, which Gemini writes behind the output if it is not 0, with at most these lines after it. Lines
 /// of the output itself prove nothing.
 fn exit_code(result: &str) -> Option<i64> {
-    let is_after =
-        |line: &&str| ["Signal: ", "Background PIDs: ", "Process Group PGID: "].iter().any(|it| line.starts_with(it));
-    let line = result.lines().rev().skip_while(is_after).next()?;
+    let behind = ["Signal: ", "Background PIDs: ", "Process Group PGID: "];
+    let line = result.lines().rev().find(|line| !behind.iter().any(|label| line.starts_with(label)))?;
     line.strip_prefix("Exit Code: ")?.trim().parse().ok()
 }
 

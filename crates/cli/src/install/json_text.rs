@@ -1,4 +1,4 @@
-//! Edits of JSON with comments that keep every other byte: a small parser that knows where each value stands.
+//! Edits of JSON with comments that keep every other byte.
 //!
 //! Settings files belong to people, who order, indent and comment them. So a value is inserted behind the last one of its
 //! container, in the file's own indentation, and removed with exactly the bytes that inserting it added.
@@ -6,24 +6,7 @@
 use anyhow::{Result, bail, ensure};
 use serde_json::Value;
 
-/// Deeper files are refused.
-const DEPTH_MAX: usize = 100;
-
-/// A value in the text: its first byte, and the one behind its last.
-#[derive(Debug)]
-struct Node {
-    start: usize,
-    end: usize,
-    kind: Kind,
-}
-
-#[derive(Debug)]
-enum Kind {
-    /// Each member: where its name begins, its name, its value.
-    Object(Vec<(usize, String, Node)>),
-    Array(Vec<Node>),
-    Other,
-}
+use super::json_node::{Kind, Node, comma_in, find, parse, value_of};
 
 /// Sets the member at `path` to a value. Containers that are missing on the way are made. Returns the text unchanged if it
 /// has that value already.
@@ -49,6 +32,11 @@ pub(super) fn append(text: &str, path: &[&str], value: &Value) -> Result<String>
         Some(_) => bail!("{} is not a list", path.join(".")),
         None => set(text, path, &Value::Array(vec![value.clone()])),
     }
+}
+
+/// The value at `path`, if there is one.
+pub(super) fn value(text: &str, path: &[&str]) -> Result<Option<Value>> {
+    find(&parse(text)?, path).map(|node| value_of(text, node)).transpose()
 }
 
 /// The elements of the array at `path`; none if it is missing.
@@ -107,14 +95,26 @@ pub(super) fn is_empty(text: &str) -> bool {
     parse(text).is_ok_and(|root| matches!(&root.kind, Kind::Object(members) if members.is_empty()))
 }
 
-/// The text without the child `at` of a container: with the comma and the space before it, or after it if it is the first.
+/// The text without the child `at` of a container and without one comma. Comments around it stay.
 fn without(text: &str, parent: &Node, spans: &[(usize, usize)], at: usize) -> String {
-    let (from, to) = match (at, spans.len()) {
-        (_, 1) => (parent.start + 1, parent.end - 1),
-        (0, _) => (spans[0].0, spans[1].0),
-        _ => (spans[at - 1].1, spans[at].1),
-    };
-    format!("{}{}", &text[..from], &text[to..])
+    let from = if at == 0 { parent.start + 1 } else { spans[at - 1].1 };
+    let to = spans.get(at + 1).map_or(parent.end - 1, |next| next.0);
+    let (space, rest) = (&text[from..spans[at].0], &text[spans[at].1..to]);
+    let (mut lead, mut tail) = (space.trim_end().to_owned(), rest.to_owned());
+    if let Some(comma) = comma_in(rest) {
+        tail.remove(comma);
+    } else if let Some(comma) = comma_in(&lead) {
+        lead.remove(comma);
+    }
+    if lead.is_empty() && at == 0 {
+        // Its place is taken by the next, or by nothing.
+        let is_only = spans.len() == 1 && tail.trim().is_empty();
+        (lead, tail) = if is_only { (lead, String::new()) } else { (space.to_owned(), tail.trim_start().to_owned()) };
+    } else if lead.contains("//") && !tail.trim_start_matches([' ', '\t', '\r']).starts_with('\n') {
+        // The end of a line ends the comment.
+        lead.push('\n');
+    }
+    format!("{}{lead}{tail}{}", &text[..from], &text[to..])
 }
 
 /// The text with a new last child of a container.
@@ -133,9 +133,10 @@ fn insert(text: &str, parent: &Node, key: Option<&str>, value: &Value) -> String
     };
     let key = key.map(|key| format!("{}: ", Value::from(key))).unwrap_or_default();
     let child = format!("\n{level}{key}{}", pretty(value, &unit, &level));
+    let (child, newline) = if text.contains("\r\n") { (child.replace('\n', "\r\n"), "\r\n") } else { (child, "\n") };
     match last {
         Some((_, end)) => format!("{},{child}{}", &text[..end], &text[end..]),
-        None => format!("{}{child}\n{outer}{}", &text[..=parent.start], &text[parent.end - 1..]),
+        None => format!("{}{child}{newline}{outer}{}", &text[..=parent.start], &text[parent.end - 1..]),
     }
 }
 
@@ -152,7 +153,8 @@ fn pretty(value: &Value, unit: &str, level: &str) -> String {
 /// The indentation of one level: that of the first indented line, else two spaces.
 fn unit(text: &str) -> String {
     let indent = |line: &str| line[..line.len() - line.trim_start().len()].to_owned();
-    text.lines().map(indent).find(|indent| !indent.is_empty()).unwrap_or_else(|| "  ".to_owned())
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.map(indent).find(|indent| !indent.is_empty()).unwrap_or_else(|| "  ".to_owned())
 }
 
 /// The indentation of the line in which a byte stands.
@@ -161,163 +163,12 @@ fn indentation_before(text: &str, at: usize) -> String {
     line.chars().take_while(|c| *c == ' ' || *c == '\t').collect()
 }
 
-fn find<'a>(node: &'a Node, path: &[&str]) -> Option<&'a Node> {
-    let Some((key, rest)) = path.split_first() else { return Some(node) };
-    let Kind::Object(members) = &node.kind else { return None };
-    // Of a name that stands twice, the last counts.
-    let (_, _, child) = members.iter().rev().find(|(_, name, _)| name == key)?;
-    find(child, rest)
-}
-
 /// The deepest object on a path that exists, and the rest of the path.
 fn deepest<'a, 'p>(root: &'a Node, path: &'p [&'p str]) -> Result<(&'a Node, &'p [&'p str])> {
     let depth = (0..path.len()).rev().find(|depth| find(root, &path[..*depth]).is_some()).unwrap_or(0);
     let node = find(root, &path[..depth]).unwrap_or(root);
     ensure!(matches!(node.kind, Kind::Object(_)), "{} is not an object", path[..depth].join("."));
     Ok((node, &path[depth..]))
-}
-
-/// The value of a node, without its comments and trailing commas.
-fn value_of(text: &str, node: &Node) -> Result<Value> {
-    Ok(match &node.kind {
-        Kind::Object(members) => {
-            let members = members.iter().map(|(_, name, node)| Ok((name.clone(), value_of(text, node)?)));
-            Value::Object(members.collect::<Result<_>>()?)
-        }
-        Kind::Array(items) => Value::Array(items.iter().map(|item| value_of(text, item)).collect::<Result<_>>()?),
-        Kind::Other => serde_json::from_str(&text[node.start..node.end])?,
-    })
-}
-
-fn parse(text: &str) -> Result<Node> {
-    let mut parser = Parser { text, at: 0 };
-    let root = parser.value(0)?;
-    parser.space();
-    ensure!(parser.at == text.len(), "line {}: text behind the end of the JSON", parser.line());
-    ensure!(matches!(root.kind, Kind::Object(_)), "it is not a JSON object");
-    Ok(root)
-}
-
-struct Parser<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl Parser<'_> {
-    fn rest(&self) -> &str {
-        &self.text[self.at..]
-    }
-
-    fn line(&self) -> usize {
-        self.text[..self.at].matches('\n').count() + 1
-    }
-
-    /// Skips space and comments.
-    fn space(&mut self) {
-        loop {
-            let rest = self.rest();
-            let trimmed = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\u{feff}');
-            let skipped = rest.len() - trimmed.len();
-            let comment = if trimmed.starts_with("//") {
-                trimmed.find('\n').unwrap_or(trimmed.len())
-            } else if let Some(inside) = trimmed.strip_prefix("/*") {
-                inside.find("*/").map_or(trimmed.len(), |end| end + 4)
-            } else {
-                0
-            };
-            if skipped + comment == 0 {
-                return;
-            }
-            self.at += skipped + comment;
-        }
-    }
-
-    fn value(&mut self, depth: usize) -> Result<Node> {
-        ensure!(depth < DEPTH_MAX, "it is nested too deeply");
-        self.space();
-        let start = self.at;
-        let kind = match self.rest().bytes().next() {
-            Some(b'{') => self.object(depth)?,
-            Some(b'[') => self.array(depth)?,
-            Some(b'"') => {
-                self.string()?;
-                Kind::Other
-            }
-            Some(_) => {
-                let is_end = |c: char| c.is_ascii_whitespace() || ",]}/".contains(c);
-                let length = self.rest().find(is_end).unwrap_or(self.rest().len());
-                let word = &self.rest()[..length];
-                ensure!(serde_json::from_str::<Value>(word).is_ok(), "line {}: '{word}' is not a value", self.line());
-                self.at += length;
-                Kind::Other
-            }
-            None => bail!("line {}: it ends too early", self.line()),
-        };
-        Ok(Node { start, end: self.at, kind })
-    }
-
-    fn object(&mut self, depth: usize) -> Result<Kind> {
-        let mut members = Vec::new();
-        self.at += 1;
-        while !self.closes('}')? {
-            let start = self.at;
-            let name = self.string()?;
-            self.space();
-            ensure!(self.rest().starts_with(':'), "line {}: a colon is missing", self.line());
-            self.at += 1;
-            members.push((start, name, self.value(depth + 1)?));
-            self.comma('}')?;
-        }
-        Ok(Kind::Object(members))
-    }
-
-    fn array(&mut self, depth: usize) -> Result<Kind> {
-        let mut items = Vec::new();
-        self.at += 1;
-        while !self.closes(']')? {
-            items.push(self.value(depth + 1)?);
-            self.comma(']')?;
-        }
-        Ok(Kind::Array(items))
-    }
-
-    fn closes(&mut self, end: char) -> Result<bool> {
-        self.space();
-        ensure!(!self.rest().is_empty(), "line {}: {end} is missing", self.line());
-        let closes = self.rest().starts_with(end);
-        self.at += usize::from(closes);
-        Ok(closes)
-    }
-
-    fn comma(&mut self, end: char) -> Result<()> {
-        self.space();
-        if self.rest().starts_with(',') {
-            self.at += 1;
-            return Ok(());
-        }
-        ensure!(self.rest().starts_with(end), "line {}: a comma or {end} is missing", self.line());
-        Ok(())
-    }
-
-    fn string(&mut self) -> Result<String> {
-        ensure!(self.rest().starts_with('"'), "line {}: a name in quotes is missing", self.line());
-        let (mut end, mut escaped) = (None, false);
-        for (at, c) in self.rest().char_indices().skip(1) {
-            match c {
-                _ if escaped => escaped = false,
-                '\\' => escaped = true,
-                '"' => {
-                    end = Some(at + 1);
-                    break;
-                }
-                _ => {}
-            }
-        }
-        let Some(end) = end else { bail!("line {}: a quote is missing", self.line()) };
-        let string = serde_json::from_str(&self.rest()[..end])?;
-        self.at += end;
-        Ok(string)
-    }
 }
 
 #[cfg(test)]
@@ -380,9 +231,30 @@ mod tests {
             (r#"{"h":[{"ours":1},{"x":1}]}"#, r#"{"h":[{"x":1}]}"#),
             (r#"{"h":[{"x":1},{"ours":1},{"y":1}]}"#, r#"{"h":[{"x":1},{"y":1}]}"#),
             (r#"{"h":[{"ours":1},{"ours":2}],"z":1}"#, r#"{"z":1}"#),
+            ("{\"h\": [\n  1, // one\n  {\"ours\": 1}\n]}", "{\"h\": [\n  1 // one\n]}"),
+            ("{\"h\": [\n  1, // one\n  {\"ours\": 1}, 2]}", "{\"h\": [\n  1, // one\n 2]}"),
+            ("{\"h\": [1, // one\n  {\"ours\": 1}]}", "{\"h\": [1 // one\n]}"),
+            (
+                "{\"h\": [\n  {\"ours\": 1}, // it\n  // two\n  2, /* a, b */ {\"ours\": 2}, /* c */\n]}",
+                "{\"h\": [\n  // it\n  // two\n  2, /* a, b */ /* c */\n]}",
+            ),
+            ("{\"h\": [ // why\n  {\"ours\": 1} // it\n], \"z\": 1}", "{\"z\": 1}"),
+            ("{\"h\": [ // why\n  {\"ours\": 1}, {\"x\": 1} // it\n]}", "{\"h\": [ // why\n {\"x\": 1} // it\n]}"),
         ] {
-            assert_eq!(remove_elements(text, &["h"], ours).expect("it is valid"), left);
+            let after = remove_elements(text, &["h"], ours).expect("it is valid");
+            assert_eq!(after, left, "{text}");
+            parse(&after).expect("it is still valid");
         }
+    }
+
+    #[test]
+    fn line_ends_are_those_of_the_file() {
+        let text = "{\r\n  \"a\": 1,\r\n  \"hooks\": {}\r\n}\r\n";
+        let after = edited(text);
+        assert_eq!(after.matches('\n').count(), after.matches("\r\n").count(), "{after}");
+        assert!(after.matches('\n').count() > 10, "{after}");
+        // What was an empty container is removed with its last entry.
+        assert_eq!(restored(&after), "{\r\n  \"a\": 1\r\n}\r\n");
     }
 
     #[test]

@@ -4,7 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::codex_trust;
 use crate::hosts::Host;
+
+/// With what the name of the program begins: by that, our hooks are found again.
+pub(super) const PROGRAM: &str = "bellwire";
 
 /// The scope of an installation.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -52,8 +56,12 @@ pub(super) enum Entry {
 impl Site<'_> {
     /// The folder of this harness's files in the home folder, which a variable may change.
     fn folder(&self, variable: &str, default: &str) -> PathBuf {
-        let named = crate::data_dir::variable(variable).filter(|path| path.is_absolute());
-        named.unwrap_or_else(|| self.home.join(default))
+        Self::named(variable).unwrap_or_else(|| self.home.join(default))
+    }
+
+    /// A folder that a variable names. One that is not absolute is passed over, as it would depend on where this runs.
+    fn named(variable: &str) -> Option<PathBuf> {
+        crate::data_dir::variable(variable).filter(|path| path.is_absolute())
     }
 
     fn own(&self, variable: &str, in_home: &str, in_project: &str) -> PathBuf {
@@ -110,7 +118,7 @@ impl Site<'_> {
             Scope::User => self.folder("CLAUDE_CONFIG_DIR", ".claude").join("settings.json"),
             Scope::Project => self.project.join(".claude/settings.local.json"),
         };
-        let state = match crate::data_dir::variable("CLAUDE_CONFIG_DIR") {
+        let state = match Self::named("CLAUDE_CONFIG_DIR") {
             Some(folder) => folder.join(".claude.json"),
             None => self.home.join(".claude.json"),
         };
@@ -128,10 +136,12 @@ impl Site<'_> {
 
     fn codex(&self) -> Vec<Place> {
         let folder = self.own("CODEX_HOME", ".codex", ".codex");
-        let events =
-            ["SessionStart", "UserPromptSubmit", "PostToolUse", "PostCompact", "Stop", "SubagentStop", "SessionEnd"];
+        let events = ["SessionStart", "UserPromptSubmit", "PostToolUse", "PostCompact", "Stop", "SubagentStop"];
+        let mut hooks = self.hook_groups(&events, 10);
+        // More is not allowed for this one; Codex would say so at every start.
+        hooks.extend(self.hook_groups(&["SessionEnd"], codex_trust::SESSION_END_MAX));
         vec![
-            Place { path: folder.join("hooks.json"), entries: self.hook_groups(&events, 10) },
+            Place { path: folder.join("hooks.json"), entries: hooks },
             Place {
                 path: folder.join("config.toml"),
                 entries: vec![Entry::TomlServer(path(&["mcp_servers", "bellwire"]))],
@@ -146,7 +156,7 @@ impl Site<'_> {
         entries.push(Entry::Needed(path(&["tools", "enableHooks"]), json!(true)));
         entries.push(Entry::Member(path(&["mcpServers", "bellwire"]), self.server()));
         let folder = match self.scope {
-            Scope::User => self.home.join(".gemini"),
+            Scope::User => self.folder("GEMINI_CLI_HOME", "").join(".gemini"),
             Scope::Project => self.project.join(".gemini"),
         };
         vec![Place { path: folder.join("settings.json"), entries }]
@@ -154,7 +164,7 @@ impl Site<'_> {
 
     fn opencode(&self) -> Vec<Place> {
         let folder = match self.scope {
-            Scope::User => match crate::data_dir::variable("XDG_CONFIG_HOME") {
+            Scope::User => match Self::named("XDG_CONFIG_HOME") {
                 Some(folder) => folder.join("opencode"),
                 None => self.home.join(".config/opencode"),
             },
@@ -236,8 +246,10 @@ fn shell_quoted(text: &str) -> String {
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
-/// Whether an element of a list of hooks is ours, of this or an earlier version and wherever the program was then.
-pub(super) fn is_our_hook(host: Host, element: &Value) -> bool {
-    let text = element.to_string();
-    text.contains("bellwire") && text.contains(&format!(" hook {}", host.name()))
+/// Whether a handler of a hook is ours, of this or an earlier version and wherever the program was then.
+pub(super) fn is_our_hook(host: Host, handler: &Value) -> bool {
+    let command = handler["command"].as_str().unwrap_or_default();
+    let Some((program, rest)) = command.rsplit_once(" hook ") else { return false };
+    let name = program.trim_end_matches(['\'', '"']).rsplit(['/', '\\', ' ', '\'', '"']).next().unwrap_or_default();
+    name.starts_with(PROGRAM) && rest.split(' ').next() == Some(host.name())
 }

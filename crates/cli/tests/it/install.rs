@@ -1,5 +1,8 @@
 //! `bellwire install` and `uninstall` in a user's files.
 
+mod plugin;
+mod project;
+
 use std::fs;
 use std::path::Path;
 use std::process::Output;
@@ -49,6 +52,8 @@ fn in_an_empty_home_it_makes_files_and_removes_them_again() {
         let dry = install(&hub, &[host, "--dry-run"]);
         assert!(dry.status.success() && text(&dry.stdout).contains("+++ "), "{}", shown(&dry));
         assert_eq!(files(hub.home.path()), before, "--dry-run changes nothing");
+        let nothing = uninstall(&hub, &[host]);
+        assert!(nothing.status.success() && text(&nothing.stderr).contains("was not connected"), "{}", shown(&nothing));
         let done = install(&hub, &[host]);
         assert!(done.status.success(), "{}", shown(&done));
         let installed = files(hub.home.path());
@@ -119,37 +124,6 @@ fn without_a_hub_or_with_a_program_that_may_vanish_nothing_is_changed() {
 }
 
 #[test]
-fn a_projects_files_are_kept_out_of_git() {
-    let hub = Hub::start();
-    let project = hub.home.path().join("project");
-    fs::create_dir_all(&project).expect("it can be made");
-    let git = |words: &[&str]| {
-        let done = std::process::Command::new("git").arg("-C").arg(&project).args(words).output().expect("git runs");
-        assert!(done.status.success(), "git {words:?}: {done:?}");
-        text(&done.stdout)
-    };
-    git(&["init", "--quiet"]);
-    let exclude = project.join(".git/info/exclude");
-    let before = fs::read_to_string(&exclude).expect("a list");
-    let folder = project.to_str().expect("text");
-    for host in HOSTS {
-        let done = install(&hub, &[host, "--project", folder]);
-        assert!(done.status.success(), "{}", shown(&done));
-        let status = git(&["status", "--porcelain", "--untracked-files=all"]);
-        let shared = status.lines().filter(|line| !line.ends_with(".before-bellwire")).count();
-        assert_eq!(shared, 0, "{host}: {status}");
-        assert!(text(&install(&hub, &[host, "--project", folder]).stderr).contains("was connected already"));
-        assert!(uninstall(&hub, &[host, "--project", folder]).status.success());
-        assert_eq!(fs::read_to_string(&exclude).expect("a list"), before, "{host}");
-    }
-    fs::create_dir_all(project.join(".cursor")).expect("it can be made");
-    fs::write(project.join(".cursor/hooks.json"), "{\"version\": 1, \"hooks\": {}}").expect("it can be written");
-    git(&["add", "--force", ".cursor/hooks.json"]);
-    let refused = install(&hub, &["cursor", "--project", folder]);
-    assert!(text(&refused.stderr).contains("is under version control"), "{}", shown(&refused));
-}
-
-#[test]
 fn a_token_of_the_environment_is_never_given_to_a_harness() {
     let hub = Hub::start();
     let admin = fs::read_to_string(hub.home.path().join(".local/share/bellwire/admin.token")).expect("a token");
@@ -160,6 +134,90 @@ fn a_token_of_the_environment_is_never_given_to_a_harness() {
         let file = fs::read_to_string(hub.home.path().join(".config/bellwire/hosts/gemini.toml")).expect("a file");
         assert!(!file.contains(admin.trim()), "it would make the agent the operator");
     }
+}
+
+/// The names of the tokens that `install` made and that are valid.
+fn tokens(hub: &Hub) -> Vec<String> {
+    let list = hub.json(&["token", "list", "--json"]);
+    let valid = list["items"].as_array().expect("a list").iter().filter(|token| token["revoked_at"].is_null());
+    let names = valid.filter_map(|token| token["name"].as_str().map(str::to_owned));
+    names.filter(|name| name.starts_with("install")).collect()
+}
+
+#[test]
+fn no_token_is_forgotten() {
+    let hub = Hub::start();
+    // Two at once make one.
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert!(install(&hub, &["codex"]).status.success()));
+        }
+    });
+    assert_eq!(tokens(&hub), ["install codex"]);
+    // Another person's replaces it.
+    let other = install(&hub, &["codex", "--user", "ada"]);
+    assert!(other.status.success() && !text(&other.stderr).contains("still valid"), "{}", shown(&other));
+    assert_eq!(tokens(&hub), ["install codex"]);
+    let file = hub.home.path().join(".config/bellwire/hosts/codex.toml");
+    let installed = fs::read_to_string(&file).expect("the host's file");
+    let id =
+        installed.lines().find_map(|line| line.strip_prefix("token_id = \"")).expect("an id").trim_end_matches('"');
+    // A token of another hub is not revoked here.
+    fs::write(&file, installed.replace(&hub.url, "http://127.0.0.1:9")).expect("it can be written");
+    let away = uninstall(&hub, &["codex"]);
+    let said = text(&away.stderr);
+    assert!(away.status.success() && said.contains("the hub at http://127.0.0.1:9"), "{}", shown(&away));
+    assert!(said.contains(&format!("bellwire token revoke {id} --url http://127.0.0.1:9")), "{said}");
+    assert_eq!((tokens(&hub).len(), file.exists()), (1, false));
+    let (home, _) = hub.stop();
+    fs::write(&file, &installed).expect("it can be written");
+    let away = finish(command(home.path()).args(["uninstall", "codex"]), "");
+    let said = text(&away.stderr);
+    assert!(away.status.success() && said.contains(id) && said.contains("is still valid"), "{said}");
+    fs::write(&file, "no toml").expect("it can be written");
+    let unknown = finish(command(home.path()).args(["uninstall", "codex"]), "");
+    assert!(text(&unknown.stderr).contains("may still be valid"), "{}", shown(&unknown));
+}
+
+#[test]
+fn the_folders_that_variables_name_are_used() {
+    let hub = Hub::start();
+    let folder = hub.home.path().join("elsewhere");
+    let cases = [
+        ("claude-code", "CLAUDE_CONFIG_DIR", vec!["settings.json", ".claude.json"]),
+        ("codex", "CODEX_HOME", vec!["hooks.json", "config.toml"]),
+        ("gemini", "GEMINI_CLI_HOME", vec![".gemini/settings.json"]),
+        ("copilot", "COPILOT_HOME", vec!["hooks/bellwire.json", "mcp-config.json"]),
+    ];
+    for (host, variable, names) in cases {
+        let words = ["install", host, "--binary", env!("CARGO_BIN_EXE_bellwire")];
+        let done = finish(hub.command(&words).env(variable, &folder), "");
+        assert!(done.status.success(), "{}", shown(&done));
+        for name in names {
+            assert!(folder.join(name).exists(), "{host}: {name}");
+        }
+        assert!(finish(hub.command(&["uninstall", host]).env(variable, &folder), "").status.success());
+        assert_eq!(files(&folder), Vec::new(), "{host}");
+        // One that depends on where a program runs is passed over.
+        let dry = finish(hub.command(&words).arg("--dry-run").env(variable, "relative"), "");
+        assert!(dry.status.success() && !text(&dry.stdout).contains("relative"), "{}", shown(&dry));
+    }
+}
+
+#[test]
+fn a_program_that_could_not_be_found_again_is_refused_and_an_empty_file_is_used() {
+    let hub = Hub::start();
+    let other = hub.home.path().join("bw");
+    fs::copy(env!("CARGO_BIN_EXE_bellwire"), &other).expect("a copy");
+    let words = ["install", "gemini", "--binary", other.to_str().expect("text")];
+    let refused = hub.run(&words);
+    assert!(text(&refused.stderr).contains("must begin with bellwire"), "{}", shown(&refused));
+    fs::create_dir_all(hub.home.path().join(".gemini")).expect("it can be made");
+    let settings = hub.home.path().join(".gemini/settings.json");
+    fs::write(&settings, "").expect("it can be written");
+    let done = install(&hub, &["gemini"]);
+    assert!(done.status.success(), "{}", shown(&done));
+    assert!(fs::read_to_string(&settings).expect("a file").contains(" hook gemini"));
 }
 
 /// What `doctor` says of one harness.
@@ -176,7 +234,10 @@ fn doctor_sees_whether_a_harness_is_installed_and_alive() {
     assert_eq!(doctor(&hub, "codex"), Value::Null);
     assert!(install(&hub, &["codex"]).status.success());
     let silent = doctor(&hub, "codex");
-    assert_eq!((&silent["level"], &silent["message"]), (&json!("warn"), &json!("is installed, and has never asked")));
+    let skipped = "it skips the hooks that you do not trust: SessionStart, UserPromptSubmit, PostToolUse, PostCompact, Stop, \
+                   SubagentStop, SessionEnd";
+    let never = format!("is installed and has never asked; {skipped}");
+    assert_eq!((&silent["level"], &silent["message"]), (&json!("warn"), &json!(never)));
     assert!(silent["fix"].as_str().is_some_and(|fix| fix.contains("/hooks")), "{silent}");
     let input = json!({
         "session_id": "s1", "hook_event_name": "PostToolUse", "turn_id": "1", "tool_name": "t", "tool_use_id": "c1",
@@ -187,10 +248,26 @@ fn doctor_sees_whether_a_harness_is_installed_and_alive() {
     fs::write(&file, slow).expect("it can be written");
     assert!(hub.run_with(&["hook", "codex"], &input.to_string()).status.success());
     let alive = doctor(&hub, "codex");
-    assert_eq!(alive["message"], "is connected; it last asked less than a minute ago", "{alive}");
+    assert_eq!(alive["message"], format!("is installed and last asked less than a minute ago; {skipped}"), "{alive}");
+    assert!(install(&hub, &["gemini"]).status.success());
+    assert_eq!(doctor(&hub, "gemini")["message"], "is installed; it has never asked");
     fs::write(hub.home.path().join(".codex/hooks.json"), "{}").expect("it can be written");
     let half = doctor(&hub, "codex");
     assert_eq!(half["message"], "some of its entries are missing or older", "{half}");
+    // As after an installation that was killed between two files.
+    assert!(install(&hub, &["codex"]).status.success());
+    let again = doctor(&hub, "codex");
+    assert!(again["message"].as_str().is_some_and(|message| message.starts_with("is connected")), "{again}");
     fs::remove_file(&file).expect("it can be removed");
     assert_eq!(doctor(&hub, "codex")["message"], "its hooks have no token, so they are silent");
+}
+
+#[test]
+fn without_a_harness_the_command_lists_them() {
+    let home = tempfile::tempdir().expect("a folder");
+    for name in ["install", "uninstall"] {
+        let output = finish(command(home.path()).arg(name), "");
+        assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+        assert!(HOSTS.iter().all(|host| text(&output.stderr).contains(host)), "{}", shown(&output));
+    }
 }

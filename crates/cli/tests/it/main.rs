@@ -20,6 +20,7 @@ mod help;
 mod hook;
 mod hostile;
 mod inbox;
+mod ingest;
 mod install;
 mod lists;
 mod logging;
@@ -30,10 +31,15 @@ mod readiness;
 mod refusals;
 mod run;
 mod serve;
+#[cfg(target_os = "linux")]
+mod service;
 mod settings;
 mod tail;
 mod telegram;
 mod templates;
 mod tidy;
 mod tokens;
+mod wake;
 mod walkthrough;
+#[cfg(target_os = "linux")]
+mod wrap;

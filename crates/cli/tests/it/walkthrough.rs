@@ -46,6 +46,11 @@ fn the_telegram_chat_of_the_guide_works_as_printed() {
 }
 
 #[test]
+fn a_stored_webhook_is_shown_as_printed() {
+    play(Story::Ingest);
+}
+
+#[test]
 fn the_commands_for_frameworks_work_as_printed() {
     play(Story::Frameworks);
 }

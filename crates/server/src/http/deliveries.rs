@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use bellwire_store::{Delivery, DeliveryState, Hold};
+use bellwire_core::NotificationId;
+use bellwire_store::{Delivery, DeliveryState, Hold, ItemHeading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -24,6 +25,10 @@ pub(super) struct DeliveryBody {
     id: Uuid,
     /// The notification; null for a code that confirms an address.
     notification_id: Option<Uuid>,
+    /// The origin of the notification; null for a code, and if the notification was deleted.
+    origin: Option<String>,
+    /// The title of the notification, or the beginning of its message; null where `origin` is.
+    title: Option<String>,
     /// The recipient.
     user_id: String,
     /// The name of the channel.
@@ -72,8 +77,25 @@ pub(super) async fn list(
     named.as_deref().map_or(Ok(()), |user| identity.check_user(user))?;
     let user_id = named.or_else(|| identity.caller.user_id.clone());
     let (deliveries, next) = hub.store.deliveries(user_id, state, before, limit).await?;
-    let items = deliveries.into_iter().map(DeliveryBody::from).collect();
+    let items = with_headings(&hub, deliveries).await?;
     Ok(Json(List { items, next_cursor: next.map(|next| next.to_string()) }))
+}
+
+/// The bodies of deliveries, with what they are about, which is read together.
+async fn with_headings(hub: &Hub, deliveries: Vec<Delivery>) -> Result<Vec<DeliveryBody>, ApiError> {
+    let items = deliveries.iter().filter_map(|one| Some((one.user_id.clone(), one.content.notification_id()?)));
+    let headings = hub.store.headings(items.collect()).await?;
+    let heading = |id: NotificationId| headings.iter().find(|one| one.id == id);
+    let body = |one: Delivery| {
+        let heading = one.content.notification_id().and_then(heading).cloned();
+        DeliveryBody::of(one, heading)
+    };
+    Ok(deliveries.into_iter().map(body).collect())
+}
+
+async fn with_its_heading(hub: &Hub, delivery: Delivery) -> Result<Json<DeliveryBody>, ApiError> {
+    let body = with_headings(hub, vec![delivery]).await?.pop();
+    body.map(Json).ok_or_else(|| ApiError::not_found("delivery"))
 }
 
 /// Retries a delivery that ended without being sent.
@@ -83,7 +105,8 @@ pub(super) async fn retry(
     PathUuid(id): PathUuid,
     IdempotencyHeader(idempotency_key): IdempotencyHeader,
 ) -> Result<Json<DeliveryBody>, ApiError> {
-    Ok(Json(hub.store.retry_delivery(identity.caller.user_id.clone(), id, idempotency_key).await?.into()))
+    let retried = hub.store.retry_delivery(identity.caller.user_id.clone(), id, idempotency_key).await?;
+    with_its_heading(&hub, retried).await
 }
 
 /// Cancels a waiting delivery.
@@ -93,7 +116,8 @@ pub(super) async fn cancel(
     PathUuid(id): PathUuid,
     IdempotencyHeader(idempotency_key): IdempotencyHeader,
 ) -> Result<Json<DeliveryBody>, ApiError> {
-    Ok(Json(hub.store.cancel_delivery(identity.caller.user_id.clone(), id, idempotency_key).await?.into()))
+    let cancelled = hub.store.cancel_delivery(identity.caller.user_id.clone(), id, idempotency_key).await?;
+    with_its_heading(&hub, cancelled).await
 }
 
 /// The `reason` of a delivery: of its state, or that it is or was on hold.
@@ -105,9 +129,13 @@ pub(super) fn reason_of(delivery: &Delivery) -> Option<String> {
     delivery.reason.clone().or(hold)
 }
 
-impl From<Delivery> for DeliveryBody {
-    fn from(kept: Delivery) -> Self {
+impl DeliveryBody {
+    /// The body of a delivery; `heading` is that of its notification.
+    pub(super) fn of(kept: Delivery, heading: Option<ItemHeading>) -> Self {
+        let (origin, title) = heading.map(|heading| (heading.origin, heading.title)).unzip();
         Self {
+            origin,
+            title,
             reason: reason_of(&kept),
             id: kept.id,
             notification_id: kept.content.notification_id().map(|id| id.0),

@@ -18,6 +18,7 @@ use super::field::PathId;
 use super::idempotency::idempotency_key_of;
 use super::new_event::{AddressedEvent, CloudEvent, example};
 use super::openapi::Operation;
+use super::router::Route;
 use super::shape::{self, Accepted};
 use super::trace::{TraceBody, VerdictBody};
 use super::type_suggestions::TypeSuggestions;
@@ -148,6 +149,10 @@ fn admit(
         })?);
     }
     let client_id = event.take_client_id();
+    if let Some(id) = client_id.as_deref().filter(|id| Route::hides_event(id)) {
+        let message = format!("is '{id}', and GET /v1/events/{id} is another call; choose another id");
+        return Err(ApiError::invalid("id", message));
+    }
     let event = event.into_event(now)?.correlated(correlation.id());
     Ok((client_id, IncomingEvent::new(event, client_event_id)))
 }

@@ -14,6 +14,8 @@ use super::field::{EnumText, ID_MAX, Rfc3339Time, SingleLineText};
 #[serde(deny_unknown_fields)]
 pub(super) struct NewEvent {
     /// The client's own id of the event. A repeat with the same content gets the first answer; with other content, 409.
+    /// `stream` is no id, because `GET /v1/events/stream` is another call.
+    #[schemars(extend("not" = { "const": "stream" }))]
     id: Option<SingleLineText<ID_MAX>>,
     /// The type: two to six lower-case parts joined by dots. `user.message` is reserved for the person.
     #[serde(rename = "type")]

@@ -122,6 +122,13 @@ impl Route {
         self.has_query || (name == OWNER && self.takes_owner())
     }
 
+    /// Whether a path of the table has this text where `GET /v1/events/{id}` has the id: the trace of an event with this id
+    /// could not be read.
+    pub(super) fn hides_event(id: &str) -> bool {
+        let beside = ROUTES.iter().filter_map(|route| route.path.strip_prefix("/v1/events/"));
+        beside.filter(|segment| !segment.starts_with('{')).any(|segment| segment == id)
+    }
+
     /// Whether the route accepts `Idempotency-Key`. An injection is identified by its call id instead, and codes and sessions
     /// are shown only once.
     pub(super) fn takes_idempotency_key(&self) -> bool {

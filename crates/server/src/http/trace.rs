@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bellwire_core::lifecycle::{EventState, NotificationState};
 use bellwire_core::verdict::{FilterKind, VerdictKind};
-use bellwire_store::{Decision, InjectionView, NotificationView, PersonTrace, Superseded};
+use bellwire_store::{Decision, Delivery, InboxItem, InjectionView, NotificationView, PersonTrace, Superseded};
 use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
@@ -239,11 +239,13 @@ impl From<Superseded> for SupersededBy {
 
 impl From<PersonTrace> for PersonTraceBody {
     fn from(trace: PersonTrace) -> Self {
+        let heading = trace.item.as_ref().map(InboxItem::heading);
+        let delivery = |delivery: &Delivery| DeliveryBody::of(delivery.clone(), heading.clone());
         Self {
+            deliveries: trace.deliveries.iter().map(delivery).collect(),
             notification: trace.item.map(|item| InboxItemBody::of(item, &trace.deliveries)),
             due_at: trace.due_at.map(Rfc3339Time),
             template_error: trace.template_error,
-            deliveries: trace.deliveries.into_iter().map(DeliveryBody::from).collect(),
         }
     }
 }

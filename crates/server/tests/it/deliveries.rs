@@ -92,6 +92,24 @@ async fn an_inbox_item_says_what_happened_to_it_outside_without_the_address() {
 }
 
 #[tokio::test]
+async fn a_delivery_says_what_it_is_about() {
+    let server = MailServer::start(&[listener("x", json!([]))]);
+    let post = with_seven_that_wait(&server).await;
+    for token in [&post.ada, &post.hub.admin] {
+        let (_, list) = post.hub.get(token, "/v1/deliveries").await;
+        let items = list["items"].as_array().unwrap();
+        let mut titles: Vec<_> = items.iter().map(|one| (one["origin"].clone(), one["title"].clone())).collect();
+        titles.sort_by_key(|(_, title)| title.to_string());
+        let news = (0..7).map(|number| (json!("butler"), json!(format!("news {number}"))));
+        assert_eq!(titles, news.chain([(Value::Null, Value::Null)]).collect::<Vec<_>>(), "seven and the code");
+    }
+    let (_, list) = post.hub.get(&post.ada, "/v1/deliveries?limit=1").await;
+    let path = format!("/v1/deliveries/{}/cancel", list["items"][0]["id"].as_str().unwrap());
+    let (_, cancelled) = post.hub.post(&post.ada, &path, json!({})).await;
+    assert_eq!((&cancelled["title"], &cancelled["origin"]), (&list["items"][0]["title"], &json!("butler")));
+}
+
+#[tokio::test]
 async fn users_see_their_own_deliveries_and_admins_see_all() {
     let server = MailServer::start(&[listener("x", json!([]))]);
     let post = with_seven_that_wait(&server).await;

@@ -1,4 +1,5 @@
 use bellwire_server::Config;
+use bellwire_server::http::router::ROUTES;
 use reqwest::StatusCode;
 use serde_json::json;
 
@@ -238,4 +239,43 @@ async fn the_body_limit_applies_with_and_without_content_length() {
         assert!(refused.is_err() || refused.is_ok_and(|answer| answer.status() == StatusCode::PAYLOAD_TOO_LARGE));
     }
     assert_eq!(send(lines(1).into()).await.unwrap().status(), StatusCode::ACCEPTED);
+}
+
+/// The parameter of a path, and the literal segment of another path that is matched before it.
+fn hidden_by(path: &str, other: &str) -> Option<(&'static str, String)> {
+    let is_parameter = |segment: &str| segment.starts_with('{');
+    let (own, others): (Vec<&str>, Vec<&str>) = (path.split('/').collect(), other.split('/').collect());
+    let matches = |(own, other): (&&str, &&str)| own == other || is_parameter(own) || is_parameter(other);
+    if own.len() != others.len() || !own.iter().zip(&others).all(matches) {
+        return None;
+    }
+    let (parameter, literal) = own.iter().zip(&others).find(|(own, other)| own != other)?;
+    let known = ["{id}", "{nid}", "{channel}", "{signed}", "{file}"].into_iter().find(|known| known == parameter)?;
+    (!is_parameter(literal)).then(|| (known, (*literal).to_owned()))
+}
+
+#[tokio::test]
+async fn no_path_of_the_table_hides_an_id_that_a_caller_chose() {
+    let hub = TestHub::start().await;
+    let (_, channels) = hub.get(&hub.admin, "/v1/channels").await;
+    let mut refused = 0;
+    let pairs = ROUTES.iter().flat_map(|route| ROUTES.iter().map(move |other| (route.path, other.path)));
+    for (path, (parameter, literal)) in pairs.filter_map(|(path, other)| Some((path, hidden_by(path, other)?))) {
+        match parameter {
+            "{id}" => {
+                assert_eq!(path, "/v1/events/{id}", "the ids of this path need the same refusal");
+                let mut event = failure("grep");
+                (event["id"], event["user_id"]) = (json!(literal), json!("ada"));
+                let (status, answer) = hub.post(&hub.admin, "/v1/events", json!([event])).await;
+                assert_eq!(status, StatusCode::BAD_REQUEST, "{literal}: {answer}");
+                assert_eq!(answer["error"]["field"], "events[0].id", "{answer}");
+                refused += 1;
+            }
+            "{channel}" => assert!(!channels.to_string().contains(&format!("\"{literal}\"")), "{path}: {literal}"),
+            // The hub makes the ids of notifications: UUIDs.
+            "{nid}" => assert!(uuid::Uuid::try_parse(&literal).is_err(), "{path}: {literal}"),
+            other => panic!("{path}: who chooses {other}, and can it be {literal}?"),
+        }
+    }
+    assert_eq!(refused, 1, "the table has one such path: stream");
 }

@@ -12,8 +12,8 @@ use crate::error::StoreError;
 use crate::executor::{PeopleRowSource, StoredItem};
 use crate::people::{
     Catchup, ConfirmationRow, Delivery, DeliveryContent, DeliveryState, DirectMessage, InboxChange, InboxItem,
-    InboxQuery, KnownPerson, LoadedPerson, OutboxCounts, PeopleChanges, PersonTrace, Reminder, SEARCHED_MAX,
-    UNREAD_COUNTED_MAX, due_toasts,
+    InboxQuery, ItemHeading, KnownPerson, LoadedPerson, OutboxCounts, PeopleChanges, PersonTrace, Reminder,
+    SEARCHED_MAX, UNREAD_COUNTED_MAX, due_toasts,
 };
 use crate::single_writer::PeopleReader;
 
@@ -419,6 +419,14 @@ impl PeopleReader for Memory {
         let is_of = |row: &&Delivery| row.content.notification_id().is_some_and(|id| ids.contains(&id));
         let theirs = tables.people.deliveries.values().filter(|row| row.user_id == user_id).filter(is_of);
         Ok(theirs.take(limit).cloned().collect())
+    }
+
+    async fn headings(&self, items: &[(String, NotificationId)]) -> Result<Vec<ItemHeading>, StoreError> {
+        let tables = self.lock();
+        let found = items.iter().filter_map(|(user_id, id)| {
+            tables.people.inbox.get(id).filter(|item| item.user_id == *user_id).map(InboxItem::heading)
+        });
+        Ok(found.collect())
     }
 
     async fn oldest_delivery(&self, channel: &ChannelName) -> Result<Option<Time>, StoreError> {

@@ -1,4 +1,4 @@
-use bellwire_core::person::{MessageType, ShowNotification, ToastSeverity, with_repeats, without_addresses};
+use bellwire_core::person::{MessageType, ShowNotification, ToastSeverity, one_line, with_repeats, without_addresses};
 use bellwire_core::{EventId, NotificationId, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -46,6 +46,31 @@ pub struct InboxItem {
     pub created_sequence: i64,
     /// The inbox position of its last change.
     pub changed_sequence: i64,
+}
+
+/// What a list of deliveries says of a notification.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemHeading {
+    /// The notification.
+    pub id: NotificationId,
+    /// The authenticated origin.
+    pub origin: String,
+    /// The title, or the beginning of the message.
+    pub title: String,
+}
+
+impl ItemHeading {
+    /// In characters: how much of a message stands for a missing title.
+    pub const TITLE_MAX: usize = 80;
+
+    /// The heading of an item. Of the message, [`ItemHeading::TITLE_MAX`] characters and one more are enough.
+    pub(crate) fn new(id: NotificationId, origin: String, title: Option<String>, message: &str) -> Self {
+        let title = title.filter(|title| !title.is_empty()).unwrap_or_else(|| {
+            let cut = message.char_indices().nth(Self::TITLE_MAX);
+            cut.map_or_else(|| one_line(message), |(end, _)| format!("{}...", one_line(&message[..end])))
+        });
+        Self { id, origin, title }
+    }
 }
 
 /// Where an inbox item came from. Messages and toasts have separate hourly limits; notes have none.
@@ -242,6 +267,11 @@ impl PersonTrace {
 }
 
 impl InboxItem {
+    /// Its origin and title.
+    pub fn heading(&self) -> ItemHeading {
+        ItemHeading::new(self.id, self.origin.clone(), self.title.clone(), &self.message)
+    }
+
     /// The message with the number of repeats, as the person reads it.
     pub fn shown_message(&self) -> String {
         with_repeats(&self.message, self.repeats)

@@ -12,8 +12,8 @@ use crate::command::IdempotencyKey;
 use crate::error::StoreError;
 use crate::people::{
     AttemptEnd, AttemptStart, Catchup, Claim, DELIVERIES_PER_ITEM_MAX, Delivery, DeliveryState, Doorbell, InboxItem,
-    InboxQuery, KnownPerson, NewReminder, NotificationDraft, People, PeopleCommand, PressOutcome, Reminder,
-    RestoreOutcome, SendResult, SettingsRequest, WaitingDeliveries,
+    InboxQuery, ItemHeading, KnownPerson, NewReminder, NotificationDraft, People, PeopleCommand, PressOutcome,
+    Reminder, RestoreOutcome, SendResult, SettingsRequest, WaitingDeliveries,
 };
 use crate::reply::PendingReply;
 use crate::writer::Job;
@@ -72,6 +72,11 @@ pub trait PeopleReader {
         before: Option<Uuid>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Delivery>, StoreError>> + Send;
+    /// The origins and titles of these notifications.
+    fn headings(
+        &self,
+        items: &[(String, NotificationId)],
+    ) -> impl Future<Output = Result<Vec<ItemHeading>, StoreError>> + Send;
     /// The deliveries of these notifications, oldest first.
     fn deliveries_of(
         &self,
@@ -313,6 +318,16 @@ impl<R: Reader> People for SingleWriterStore<R> {
             match ids.is_empty() {
                 true => Ok(Vec::new()),
                 false => self.reader.deliveries_of(&user_id, &ids, ids.len() * DELIVERIES_PER_ITEM_MAX).await,
+            }
+        })
+    }
+
+    fn headings(&self, mut items: Vec<(String, NotificationId)>) -> StoreFuture<'_, Vec<ItemHeading>> {
+        Box::pin(async move {
+            items.truncate(ITEMS_MAX);
+            match items.is_empty() {
+                true => Ok(Vec::new()),
+                false => self.reader.headings(&items).await,
             }
         })
     }

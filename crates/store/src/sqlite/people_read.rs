@@ -9,18 +9,22 @@ use sqlx::sqlite::{Sqlite as Driver, SqliteConnection, SqliteRow};
 use uuid::Uuid;
 
 use super::people_rows::{DELIVERIES, INBOX, REMINDERS, delivery, inbox_item, reminder};
-use super::read::{column, parse_json};
+use super::read::{column, parse_json, uuid};
 use super::rows::{all, found, time};
 use super::{Sqlite, failure, inbox_read, row_count};
 use crate::damage::Found;
 use crate::error::StoreError;
 use crate::people::{
-    Catchup, Delivery, DeliveryState, InboxItem, InboxQuery, KnownPerson, PersonTrace, Reminder, UNREAD_COUNTED_MAX,
+    Catchup, Delivery, DeliveryState, InboxItem, InboxQuery, ItemHeading, KnownPerson, PersonTrace, Reminder,
+    UNREAD_COUNTED_MAX,
 };
 use crate::single_writer::PeopleReader;
 
 pub(super) const OLDEST_DELIVERY: &str =
     "SELECT MIN(not_before) FROM deliveries WHERE state = 'waiting' AND channel = $1";
+/// The headings of a JSON array of people's notifications: each is found by its key, because a cross join is not reordered.
+const HEADINGS: &str = "SELECT inbox.id, origin, title, SUBSTR(message, 1, $2) FROM json_each($1) AS asked CROSS JOIN inbox \
+     WHERE inbox.user_id = asked.value ->> 0 AND inbox.id = UNHEX(asked.value ->> 1)";
 /// What a list says of these people, a JSON array of their ids.
 const PEOPLE: &str = "SELECT value, (SELECT MAX(seen_at) FROM conversations WHERE user_id = value), \
                       (SELECT COUNT(*) FROM (SELECT 1 FROM inbox WHERE user_id = value AND read_at IS NULL LIMIT $2)) \
@@ -134,6 +138,18 @@ impl PeopleReader for Sqlite {
         Ok(found(sql, &mut *self.pool.acquire().await.map_err(failure)?, "deliveries", delivery).await?.rows)
     }
 
+    async fn headings(&self, items: &[(String, NotificationId)]) -> Result<Vec<ItemHeading>, StoreError> {
+        let asked: Vec<(&str, String)> =
+            items.iter().map(|(user_id, id)| (user_id.as_str(), id.0.simple().to_string())).collect();
+        let rows = sqlx::query(HEADINGS).bind(serde_json::to_string(&asked).unwrap_or_default());
+        let rows = rows.bind(row_count(ItemHeading::TITLE_MAX + 1)).fetch_all(&self.pool).await.map_err(failure)?;
+        let heading = |row: &SqliteRow| {
+            let message: String = column(row, 3)?;
+            Ok(ItemHeading::new(NotificationId(uuid(row, 0)?), column(row, 1)?, column(row, 2)?, &message))
+        };
+        rows.iter().map(heading).collect()
+    }
+
     async fn oldest_delivery(&self, channel: &ChannelName) -> Result<Option<Time>, StoreError> {
         let row = sqlx::query(OLDEST_DELIVERY);
         let row = row.bind(channel.as_str()).fetch_one(&self.pool).await.map_err(failure)?;
@@ -235,6 +251,16 @@ mod tests {
         let found = statement.query_map(values, |_| Ok(())).unwrap().count();
         assert_eq!(found, 1);
         statement.get_status(StatementStatus::VmStep)
+    }
+
+    #[test]
+    fn headings_are_found_by_the_key_of_their_notification() {
+        let file = Connection::open_in_memory().unwrap();
+        MIGRATIONS.iter().for_each(|(_, sql)| file.execute_batch(sql).unwrap());
+        let mut plan = file.prepare(&format!("EXPLAIN QUERY PLAN {HEADINGS}")).unwrap();
+        let lines: Vec<String> = plan.query_map(["[]", "1"], |row| row.get(3)).unwrap().map(Result::unwrap).collect();
+        let expected = ["SCAN asked VIRTUAL TABLE INDEX 1:", "SEARCH inbox USING PRIMARY KEY (user_id=? AND id=?)"];
+        assert_eq!(lines, expected);
     }
 
     #[test]

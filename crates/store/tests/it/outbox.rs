@@ -1,8 +1,8 @@
 //! Deliveries: planned with the notification, sent once, and their outcome is recorded.
 
 use bellwire_core::InjectionPoint::TurnStart;
-use bellwire_core::Time;
 use bellwire_core::person::{QuietChange, SettingsChange};
+use bellwire_core::{NotificationId, Time};
 use bellwire_store::{
     AttemptEnd, AttemptOutcome, AttemptStart, Claim, ConversationDetails, Delivery, DeliveryState, ErrorKind, Hold,
     InboxItemKind, InboxState, NotificationDraft, Purpose, WaitingDeliveries,
@@ -370,6 +370,22 @@ on_every_store! {
         finish(&backend, &claim, later).await;
         let waits = only(&backend).await;
         assert_eq!((waits.state, waits.held_by), (DeliveryState::Waiting, None));
+    }
+
+    async fn the_origins_and_titles_of_notifications_are_read_together(backend: Backend) {
+        let short = told(&backend, message("first")).await;
+        let long = told(&backend, message(&format!("two\nlines {}", "ü".repeat(100)))).await;
+        let of = async |user: &str, ids: &[NotificationId]| {
+            let items = ids.iter().map(|id| (user.to_owned(), *id)).collect();
+            let mut found = backend.store().headings(items).await.unwrap();
+            found.sort_by_key(|one| one.id);
+            found.into_iter().map(|one| (one.id, one.origin, one.title)).collect::<Vec<_>>()
+        };
+        let cut = format!("two lines {}...", "ü".repeat(70));
+        let titles = [(short, "butler".to_owned(), "first".to_owned()), (long, "butler".to_owned(), cut)];
+        assert_eq!(of("ada", &[long, short]).await, titles);
+        assert_eq!(of("bob", &[long]).await, [], "nobody else's");
+        assert_eq!(of("ada", &[]).await, []);
     }
 
     async fn the_deliveries_of_a_page_of_notifications_are_read_together(backend: Backend) {

@@ -15,7 +15,7 @@ import { Transcript, type TranscriptState } from './transcript.ts';
 
 /** How many messages a page has. */
 const PAGE = 100;
-const MISSING = 'There is no such conversation.';
+const MISSING = 'There is no such conversation. Choose one from the list.';
 
 /** How long hints are collected before the page loads anew, in milliseconds. */
 const REFRESH_MS = 200;
@@ -116,7 +116,8 @@ export class ConversationPanel extends PageElement {
   /** Reads the stream only while the tab is visible: a browser has few connections. */
   #follow(): void {
     this.#stream?.close();
-    this.#stream = document.visibilityState === 'hidden' ? null : new SharedStream(this.workspace.api.http, `${this.#path}/stream${search(this.#owner())}`, {
+    const { api, sessionKey } = this.workspace;
+    this.#stream = document.visibilityState === 'hidden' ? null : new SharedStream(api.http, `${this.#path}/stream${search(this.#owner())}`, sessionKey, {
       event: ({ data }) => { this.#hinted(data); },
       status: () => undefined,
     });

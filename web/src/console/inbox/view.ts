@@ -26,6 +26,7 @@ export class InboxView {
 
 function withKept(inbox: Inbox, kept: ReadonlySet<string>): readonly Notification[] {
   const items = view(inbox);
+  if (kept.size === 0) return items;
   const shown = new Set(items.map(({ id }) => id));
   const more = [...kept].flatMap((id) => inbox.items.get(id) ?? []).filter((item) => !shown.has(item.id) && item.dismissed_at === null);
   return more.length === 0 ? items : [...items, ...more].sort((one, other) => (one.id < other.id ? 1 : -1));

@@ -15,7 +15,6 @@ export class Heights {
   /** By key, so that a row keeps its height when others arrive before it. */
   readonly #known = new Map<string, number>();
   #keys: readonly string[] = [];
-  #index = new Map<string, number>();
   #sums = new Float64Array(1);
 
   constructor(estimate: number) {
@@ -33,9 +32,9 @@ export class Heights {
   /** The rows, in their order. */
   setKeys(keys: readonly string[]): void {
     this.#keys = keys;
-    this.#index = new Map(keys.map((key, at) => [key, at]));
     const sums = new Float64Array(keys.length + 1);
-    for (const [at, key] of keys.entries()) sums[at + 1] = this.#known.get(key) ?? this.#estimate;
+    let next = 1;
+    for (const key of keys) sums[next++] = this.#known.get(key) ?? this.#estimate;
     for (let at = 1; at < sums.length; at++) {
       const parent = at + (at & -at);
       if (parent < sums.length) sums[parent] = (sums[parent] ?? 0) + (sums[at] ?? 0);
@@ -47,15 +46,17 @@ export class Heights {
   /** Drops the heights of rows that are gone, so that a list that changes all day does not grow. */
   #forget(): void {
     if (this.#known.size <= 2 * this.count + 1000) return;
-    for (const key of this.#known.keys()) if (!this.#index.has(key)) this.#known.delete(key);
+    const keys = new Set(this.#keys);
+    for (const key of this.#known.keys()) if (!keys.has(key)) this.#known.delete(key);
   }
 
-  /** Returns whether the height is another than before. */
-  measure(key: string, height: number): boolean {
+  /** Takes over the height of a row. Returns whether it is another than before. */
+  measure(index: number, height: number): boolean {
+    const key = this.#keys[index];
+    if (key === undefined) return false;
     const change = height - (this.#known.get(key) ?? this.#estimate);
     this.#known.set(key, height);
-    const index = this.#index.get(key);
-    if (change === 0 || index === undefined) return false;
+    if (change === 0) return false;
     for (let at = index + 1; at < this.#sums.length; at += at & -at) this.#sums[at] = (this.#sums[at] ?? 0) + change;
     return true;
   }
@@ -67,8 +68,10 @@ export class Heights {
     return sum;
   }
 
+  /** Searches the rows: an index of all would cost more with every change of a large list. */
   indexOf(key: string): number | null {
-    return this.#index.get(key) ?? null;
+    const index = this.#keys.indexOf(key);
+    return index < 0 ? null : index;
   }
 
   /** The rows between two positions, with `extra` pixels of rows around them. */

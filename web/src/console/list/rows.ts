@@ -44,13 +44,17 @@ export class RowsElement extends LitElement {
   #heights: Heights | null = null;
   #items: readonly unknown[] | null = null;
   #frame = 0;
-  /** The scroll position for which the rows are drawn. */
+  /** The scroll position for which the rows are drawn, and the index of the first one. */
   #top = 0;
+  #first = 0;
   #anchor: Anchor | null = null;
   #atEnd = true;
   /** The scroll position that was seen last. */
   #seen = 0;
-  readonly #resized = new ResizeObserver((entries) => { this.#measure(entries.map(({ target }) => target)); });
+  readonly #resized = new ResizeObserver((entries) => {
+    const rows = this.querySelector('.window')?.children ?? [];
+    if (entries.some(({ target }) => target === this) || this.#measureRows([...rows])) this.requestUpdate();
+  });
   #observed = new Set<Element>();
 
   constructor() {
@@ -110,6 +114,7 @@ export class RowsElement extends LitElement {
     const heights = this.#current(list);
     this.#top = this.#wanted(heights);
     const { first, end } = heights.visible(this.#top, this.#height, EXTRA);
+    this.#first = first;
     const shown = list.items.slice(first, end);
     return html`<div class="window" role=${this.rowRole} aria-label=${this.label}>${
       repeat(shown, list.key, (item, at) => list.row(item, first + at))}</div>`;
@@ -121,7 +126,7 @@ export class RowsElement extends LitElement {
     const { first, end } = heights.visible(this.#top, this.#height, EXTRA);
     const rows = [...frame.children];
     // Rows that are lower than estimated leave room for more.
-    if (rows.map((row) => this.#measureRow(row as HTMLElement)).includes(true)) this.requestUpdate();
+    if (this.#measureRows(rows)) this.requestUpdate();
     frame.style.setProperty('padding-top', `${String(heights.offset(first))}px`);
     frame.style.setProperty('padding-bottom', `${String(heights.total - heights.offset(end))}px`);
     this.#observe(rows);
@@ -193,14 +198,8 @@ export class RowsElement extends LitElement {
     this.#observed = now;
   }
 
-  #measure(targets: readonly Element[]): void {
-    const rows = targets.filter((target) => target instanceof HTMLElement && target !== this);
-    const changed = rows.map((row) => this.#measureRow(row as HTMLElement));
-    if (changed.includes(true) || targets.includes(this)) this.requestUpdate();
-  }
-
-  #measureRow(row: HTMLElement): boolean {
-    const { key } = row.dataset;
-    return key !== undefined && row.isConnected && (this.#heights?.measure(key, row.getBoundingClientRect().height) ?? false);
+  #measureRows(rows: readonly Element[]): boolean {
+    const changed = rows.map((row, at) => this.#heights?.measure(this.#first + at, row.getBoundingClientRect().height) ?? false);
+    return changed.includes(true);
   }
 }

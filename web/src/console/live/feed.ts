@@ -6,6 +6,7 @@ import { Observable } from '../../store/observable.ts';
 import { type Api, explain } from '../api.ts';
 import { exactTime } from '../format.ts';
 import type { Fate, ListedEvent, Trace } from '../wire.ts';
+import type { Workspace } from '../workspace.ts';
 import { loadMissed } from './missed.ts';
 import { type Batch, EMPTY_LIVE, type Live, ROWS_MAX, addMissed, addStored, apply, doubt } from './store.ts';
 import { fatesOf } from './trace.ts';
@@ -33,9 +34,9 @@ export class LiveFeed {
   #before: ListedEvent | null = null;
   #losses = 0;
 
-  constructor(api: Api) {
+  constructor({ api, sessionKey }: Workspace) {
     this.#api = api;
-    this.#stream = new SharedStream(api.http, '/v1/events/stream', {
+    this.#stream = new SharedStream(api.http, '/v1/events/stream', sessionKey, {
       event: (event) => { this.#receive(event); },
       status: (status) => { this.#changed(status); },
     });

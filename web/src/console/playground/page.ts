@@ -46,7 +46,7 @@ export class PlaygroundPage extends PageElement {
 
   protected override render(): TemplateResult {
     const [subject, { problem }] = [this.#subject, this];
-    const title = html`<h1>Playground</h1><p class="sub">Call a tool as an agent would, or publish an event. It really happens.</p>`;
+    const title = html`<h1>Playground</h1><p class="sub">Call a tool as an agent would, or publish an event. Both take effect at once.</p>`;
     if (this.subjects === null) return html`${title}${problem === null ? nothing : html`<p class="problem" role="alert">${problem} <button class="link" @click=${() => this.#load()}>Retry</button></p>`}`;
     return html`${title}
       <div class="bar"><label for="subject">Send</label>${this.#picker(subject)}</div>
@@ -72,7 +72,7 @@ export class PlaygroundPage extends PageElement {
 ${JSON.stringify(call.body, null, 2)}</pre>
         <h2 class="minor">Answer</h2><div role="status">${this.problem === null ? nothing : html`<p class="problem">${this.problem}</p>`}
           ${this.answer === null ? html`<p class="muted">Not sent yet.</p>` : html`<pre class="mono answer" tabindex="0">${JSON.stringify(this.answer, null, 2)}</pre>${this.#traceLinks()}`}</div>
-        <h2 class="minor">curl <button class="link copy" @click=${() => this.#copy(curl)}>${consoleIcon('copy', 13)} ${this.copied ? 'Copied' : 'Copy'}</button></h2>
+        <h2 class="minor">curl ${this.#copyButton(curl)}</h2>
         <pre class="mono curl" tabindex="0">${curl}</pre></div></div>`;
   }
 
@@ -108,9 +108,13 @@ ${JSON.stringify(call.body, null, 2)}</pre>
     }
   }
 
-  async #copy(text: string): Promise<void> {
+  #copyButton(text: string): TemplateResult | typeof nothing {
     // Browsers offer the clipboard only to secure pages.
-    if (!('clipboard' in navigator)) return;
+    if (!('clipboard' in navigator)) return nothing;
+    return html`<button class="link copy" @click=${() => this.#copy(text)}>${consoleIcon('copy', 13)} ${this.copied ? 'Copied' : 'Copy'}</button>`;
+  }
+
+  async #copy(text: string): Promise<void> {
     this.copied = await navigator.clipboard.writeText(text).then(() => true, () => false);
     setTimeout(() => { this.copied = false; }, 1500);
   }

@@ -52,14 +52,17 @@ export class SettingsPage extends PageElement {
 
   #desktop(): TemplateResult {
     const state = desktopState();
-    const words = { on: '', off: '', blocked: 'Your browser blocks them for this page. Allow them in its settings, then switch this on.', unsupported: 'This browser has none.' }[state];
+    const words = {
+      on: '', off: '', blocked: 'Your browser blocks them for this page. Allow them in its settings, then switch this on.',
+      insecure: 'Browsers allow them only on pages over HTTPS and on localhost.', unsupported: 'This browser has no desktop notifications.',
+    }[state];
     const press = async (): Promise<void> => {
       await switchDesktop(state !== 'on');
       this.requestUpdate();
     };
     return section('Desktop notifications', 'For toasts, warnings and reminders while no tab of this page is visible; never in quiet hours. For this browser.', html`
       <button class="switch" role="switch" aria-label="Desktop notifications" aria-checked=${state === 'on' ? 'true' : 'false'}
-        aria-disabled=${state === 'unsupported' ? 'true' : 'false'} @click=${press}><span class="knob"></span></button>
+        aria-disabled=${state === 'unsupported' || state === 'insecure' ? 'true' : 'false'} @click=${press}><span class="knob"></span></button>
       <p class="muted small" role="status">${words}</p>`);
   }
 

@@ -13,9 +13,10 @@ const VISIBLE = 'bellwire/1 visible';
 /** What is older arrived while the browser was closed; the inbox has it. In milliseconds. */
 const FRESH_MS = 10 * 60_000;
 
-export type DesktopState = 'on' | 'off' | 'blocked' | 'unsupported';
+export type DesktopState = 'on' | 'off' | 'blocked' | 'insecure' | 'unsupported';
 
 export function desktopState(): DesktopState {
+  if (!isSecureContext) return 'insecure';
   if (typeof Notification === 'undefined') return 'unsupported';
   if (Notification.permission === 'denied') return 'blocked';
   return Notification.permission === 'granted' && localStorage.getItem(KEY) === 'on' ? 'on' : 'off';
@@ -23,7 +24,8 @@ export function desktopState(): DesktopState {
 
 /** Asks the browser for permission. Returns the new state. */
 export async function switchDesktop(on: boolean): Promise<DesktopState> {
-  if (desktopState() === 'unsupported') return 'unsupported';
+  const state = desktopState();
+  if (state === 'unsupported' || state === 'insecure') return state;
   if (on && (await Notification.requestPermission()) !== 'granted') return desktopState();
   if (on) localStorage.setItem(KEY, 'on');
   else localStorage.removeItem(KEY);

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::CheckResult;
 use crate::client::{Client, Connection};
 use crate::data_dir;
-use crate::output::{cell, items};
+use crate::output::{cell, items, seconds};
 
 /// A clock difference that is worth a warning; the Date header has a resolution of one second.
 const SKEW_WARN_SECONDS: i64 = 5;
@@ -32,7 +32,7 @@ pub(super) fn check(connection: &Connection, loaded: Option<&LoadedConfig>) -> V
             vec![CheckResult::fail("hub", format!("{error:#}"), "start it, or correct --url or BELLWIRE_URL")]
         }
         Err(error) => {
-            let mut results = vec![CheckResult::warn("hub", format!("{error:#}"), "bellwire serve")];
+            let mut results = vec![CheckResult::warn("hub", format!("{error:#}"), "bellwire start")];
             results.extend(dir.and_then(database));
             results
         }
@@ -52,7 +52,30 @@ fn running(client: &Client, connection: &Connection, headers: &HeaderMap, dir: O
     results.extend(clock(headers, Timestamp::now()));
     results.extend(token(connection));
     results.extend(ledger(connection));
+    results.extend(ingest(connection));
     results
+}
+
+/// The sources of webhooks, as far as this token may know.
+fn ingest(connection: &Connection) -> Vec<CheckResult> {
+    let sources = Client::new(connection).and_then(|client| client.get("/v1/ingest"));
+    sources.map(|sources| items(&sources).iter().map(source).collect()).unwrap_or_default()
+}
+
+fn source(one: &Value) -> CheckResult {
+    let name = cell(one, "name");
+    let last = match one["last_accepted_at"].as_str() {
+        Some(_) => format!("last called at {}", seconds(one, "last_accepted_at")),
+        None => "has not called since the hub started".to_owned(),
+    };
+    let time = |field: &str| one[field].as_str().and_then(|text| text.parse::<Timestamp>().ok());
+    // `None` is before every time.
+    if time("last_refused_at").is_none() || time("last_accepted_at") > time("last_refused_at") {
+        return CheckResult::ok("ingest", format!("{name} {last}"));
+    }
+    let (at, why) = (seconds(one, "last_refused_at"), cell(one, "last_refusal"));
+    let message = format!("{name} {last}; its call at {at} was not taken: {why}");
+    CheckResult::warn("ingest", message, format!("compare its settings with [ingest.{name}]; docs/ingest.md"))
 }
 
 /// Origins whose messages never get through, as far as this token may know.
@@ -184,6 +207,21 @@ mod tests {
         let results = undelivered(&json!({"items": [sums(true), sums(false)]}));
         assert_eq!(results.len(), 1);
         assert_eq!(results[0].message, "nothing that 'health' sent in seven days was delivered: 120 refused, 2 failed");
+    }
+
+    #[test]
+    fn a_source_whose_last_call_was_not_taken_is_a_warning() {
+        let one = |accepted: Value, refused: Value| {
+            let result = source(&json!({"name": "github", "last_accepted_at": accepted, "last_refused_at": refused,
+                "last_refusal": "refused: X-Hub-Signature-256 is missing"}));
+            format!("{} {}", result.level.as_str(), result.message)
+        };
+        let (early, late) = (json!("2026-01-03T15:30:00.001Z"), json!("2026-01-03T15:30:00.002Z"));
+        assert_eq!(one(Value::Null, Value::Null), "ok github has not called since the hub started");
+        assert_eq!(one(late.clone(), early.clone()), "ok github last called at 2026-01-03T15:30:00Z");
+        let warning = "warn github last called at 2026-01-03T15:30:00Z; its call at 2026-01-03T15:30:00Z was not taken: \
+                       refused: X-Hub-Signature-256 is missing";
+        assert_eq!(one(early, late), warning);
     }
 
     #[test]

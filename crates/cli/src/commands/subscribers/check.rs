@@ -48,7 +48,7 @@ pub(super) fn first_error(one: &Subscriber, events: &[Arc<Event>]) -> Option<(&'
 }
 
 /// The text that a person would get; `None` if the subscriber is for agents only.
-pub(super) fn render_for_person(one: &Subscriber, events: &[Arc<Event>]) -> Option<Result<String, String>> {
+pub(crate) fn render_for_person(one: &Subscriber, events: &[Arc<Event>]) -> Option<Result<String, String>> {
     (one.output.audience != Audience::Agent).then(|| one.dry_run_for_person(events))
 }
 
