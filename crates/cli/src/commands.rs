@@ -36,4 +36,5 @@ pub(crate) mod telegram;
 pub(crate) mod token;
 pub(crate) mod trace;
 pub(crate) mod wake;
+pub(crate) mod watch;
 mod when;

@@ -5,6 +5,7 @@ mod authority;
 mod client;
 mod commands;
 mod data_dir;
+mod edited_paths;
 mod hook;
 mod hosts;
 mod install;
@@ -80,6 +81,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Settings(settings) => commands::settings::run(&settings),
         Command::Tail(tail) => commands::tail::run(&tail),
         Command::Trace(trace) => commands::trace::run(&trace),
+        Command::Watch(watch) => commands::watch::run(&watch),
         Command::Wake(wake) => commands::wake::run(&wake),
         Command::Telegram(telegram) => commands::telegram::run(&telegram),
         Command::Token(token) => commands::token::run(&token),

@@ -1,5 +1,5 @@
 mod last_lines;
-mod target;
+pub(crate) mod target;
 
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Instant;

@@ -14,6 +14,7 @@ const COMMANDS: &[&[&str]] = &[
     &["uninstall"],
     &["run"],
     &["wake"],
+    &["watch"],
     &["pause"],
     &["resume"],
     &["tail"],

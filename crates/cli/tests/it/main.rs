@@ -38,3 +38,4 @@ mod templates;
 mod tidy;
 mod tokens;
 mod walkthrough;
+mod watch;
