@@ -1,9 +1,9 @@
 //! Which conversations are told.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use jiff::{SignedDuration, Timestamp};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -17,8 +17,25 @@ const OPEN_FOR: SignedDuration = SignedDuration::from_hours(24);
 /// How long a command that has ended waits for the hub.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// No open conversation works in this folder or above it.
+#[derive(Debug)]
+pub(crate) struct NoAgentHere(PathBuf);
+
+impl std::fmt::Display for NoAgentHere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "no agent works in {} or a folder above it; name a conversation with --conversation (bellwire conversations \
+             lists them)",
+            self.0.display()
+        )
+    }
+}
+
+impl std::error::Error for NoAgentHere {}
+
 /// A hub, and the conversations that are told.
-pub(super) struct Targets {
+pub(crate) struct Targets {
     client: Client,
     /// Each with its owner, if known.
     conversations: Vec<(String, Option<String>)>,
@@ -26,7 +43,7 @@ pub(super) struct Targets {
 
 impl Targets {
     /// The named conversation, else that of the harness in whose shell this runs, else those that work in this folder.
-    pub(super) fn find(conversation: Option<&str>, user: Option<&str>, connection: &Connection) -> Result<Self> {
+    pub(crate) fn find(conversation: Option<&str>, user: Option<&str>, connection: &Connection) -> Result<Self> {
         if let Some(id) = conversation {
             let conversations = vec![(id.to_owned(), user.map(str::to_owned))];
             return Ok(Self { client: Client::new(connection)?, conversations });
@@ -43,11 +60,7 @@ impl Targets {
         let owner = owner(&client, user, connection)?;
         let conversations = in_folder(&open(&client, &owner)?, &here);
         if conversations.is_empty() {
-            bail!(
-                "no agent works in {} or a folder above it; name a conversation with --conversation (bellwire \
-                 conversations lists them)",
-                here.display()
-            );
+            return Err(NoAgentHere(here).into());
         }
         Ok(Self { client, conversations })
     }
@@ -67,6 +80,15 @@ impl Targets {
         let sent = self.client.send_async(Method::POST, "/v1/events", body);
         let told = self.client.block_on(async { tokio::time::timeout(PUBLISH_TIMEOUT, sent).await });
         told.context("it does not answer")?.map(drop)
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Each conversation with its owner, if known.
+    pub(crate) fn conversations(&self) -> &[(String, Option<String>)] {
+        &self.conversations
     }
 
     pub(super) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
