@@ -104,6 +104,18 @@ describe('live', () => {
     assert.equal(await page.locator('.live-table').getAttribute('aria-rowcount'), '500');
   });
 
+  test('where earlier events cannot be loaded it says so, and loads them on request', async (t) => {
+    const { person, page } = await openConsole(t, here, { admin: true, path: '/inbox' });
+    const { events: [event] } = await admin('POST', '/v1/events', failure(person, 'stored'));
+    await page.route('**/v1/events?*', (route) => route.abort());
+    await page.getByRole('link', { name: 'Live' }).first().click();
+    await page.getByText('Earlier events could not be loaded: the hub cannot be reached. Try again.').waitFor();
+    await page.unroute('**/v1/events?*');
+    await page.getByRole('button', { name: 'Retry' }).click();
+    await page.locator(`.live-row[data-key="${event.event_id}"]`).waitFor();
+    assert.equal(await page.getByRole('alert').filter({ hasText: 'could not be loaded' }).count(), 0);
+  });
+
   test('on a phone the chosen row stays visible beside its trace', async (t) => {
     const { person, page } = await openConsole(t, here, { admin: true, path: '/live', options: { viewport: { width: 390, height: 844 } } });
     await person.talk('chat');
@@ -390,6 +402,16 @@ describe('settings', () => {
     await page.getByRole('button', { name: 'Confirm' }).click();
     await page.getByText('confirmed', { exact: true }).waitFor();
     assert.equal((await person.call('GET', '/settings')).email.confirmed, true);
+    const section = page.getByRole('region', { name: 'Email' });
+    const before = mail.mails.length;
+    await page.getByRole('button', { name: 'Send a test mail' }).click();
+    await until('the test mail', () => mail.mails.length > before);
+    await section.getByRole('status').locator('.saved').waitFor();
+    // The browser accepts an address of any length; the hub does not.
+    await page.getByLabel('Address').fill(`${'a'.repeat(250)}@example.org`);
+    await page.getByRole('button', { name: 'Save address' }).click();
+    await section.getByText('Not saved: email.address has 262 characters; 1 to 254 are allowed').waitFor();
+    assert.equal((await person.call('GET', '/settings')).email.address, address);
   });
 
   test('Telegram is paired by the code, with a link and a QR code', async (t) => {
