@@ -27,12 +27,19 @@ export const HARNESSES = {
       ANTHROPIC_BASE_URL: model, ANTHROPIC_API_KEY: 'none', IS_SANDBOX: '1', DISABLE_AUTOUPDATER: '1',
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', ENABLE_TOOL_SEARCH: 'false',
     }),
+    subAgents: {
+      spawns: {
+        tool: ['Task', 'Agent'],
+        arguments: () => ({ description: 'a part', prompt: 'Do it.', subagent_type: 'general-purpose' }),
+      },
+    },
     // It must ask before tools: one that does not holds messages from outside back.
     async open({ env, folder, prompt }) {
       const words = ['-p', '--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose']
       const child = spawn(this.program, words, { cwd: folder, env, stdio: ['pipe', 'ignore', 'ignore'] })
-      child.stdin.write(`${JSON.stringify({ type: 'user', message: { role: 'user', content: prompt } })}\n`)
-      return { close: () => child.kill() }
+      const say = text => child.stdin.write(`${JSON.stringify({ type: 'user', message: { role: 'user', content: text } })}\n`)
+      say(prompt)
+      return { close: () => child.kill(), prompt: say, compact: () => say('/compact') }
     },
     // Text behind the result of the tool.
     follows: (kinds, at) => kinds.slice(0, at).includes('result'),
@@ -57,6 +64,10 @@ export const HARNESSES = {
       const server = await AppServer.start(this.program, { env, folder })
       await server.trustHooks()
       server.close()
+    },
+    subAgents: {
+      spawns: { tool: ['spawn_agent'], arguments: () => ({ message: 'Do it.' }) },
+      waits: { tool: ['wait_agent'], arguments: (_, text) => ({ targets: [/agent_id\W+([0-9a-f-]{36})/.exec(text)[1]] }) },
     },
     async open({ env, folder, prompt }) {
       const server = await AppServer.start(this.program, { env, folder })
@@ -132,7 +143,9 @@ export const HARNESSES = {
       const compact = () => call(`/session/${id}/summarize`, { providerID: 'scripted', modelID: 'test' })
       return { close: () => child.kill(), prompt: say, compact }
     },
-    spawn: { tool: ['task'], arguments: () => ({ description: 'a part', prompt: 'Do it.', subagent_type: 'general' }) },
+    subAgents: {
+      spawns: { tool: ['task'], arguments: () => ({ description: 'a part', prompt: 'Do it.', subagent_type: 'general' }) },
+    },
     // Inside the result.
     follows: (kinds, at) => kinds[at] === 'result',
   },
