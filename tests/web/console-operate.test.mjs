@@ -205,6 +205,19 @@ describe('conversations', () => {
     await person.inject('call_more');
     await until('the new message', async () => (await visible()).at(-1)?.[0] === 'One more');
     assert.ok(await isAtEnd());
+    // A message that the person opens stays where it was pressed.
+    const raw = list.getByRole('article').last().getByRole('button', { name: 'raw' });
+    const { y } = await raw.boundingBox();
+    await raw.click();
+    const table = list.getByRole('article').last().getByRole('button', { name: 'table' });
+    await table.waitFor();
+    await until('the larger message', async () => !(await isAtEnd()));
+    assert.ok(Math.abs((await table.boundingBox()).y - y) < 2);
+    await table.click();
+    await until('the end again', isAtEnd);
+    await here.hub.call(person.token, 'POST', '/v1/conversations/chat/messages', { text: 'And another' });
+    await person.inject('call_another');
+    await until('the next message', async () => (await visible()).at(-1)?.[0] === 'And another');
     // The first row of the loaded pages stays where it is when older ones come before it.
     await list.evaluate((element) => { element.scrollTop = 0; });
     const loaded = asked.length;
