@@ -176,8 +176,7 @@ async fn each_command_of_a_chat_is_a_small_step() {
             choices: (0..5_u8).map(|number| vec![number]).collect(),
         }))
     };
-    let mut id = 30_000;
-    for (what, target, action) in [
+    let updates = [
         ("a text that asks for its conversation", CHAT, text(None)),
         ("an answer to a message", CHAT, text(Some(7))),
         ("a chosen conversation", CHAT, UpdateAction::Press(vec![0])),
@@ -192,10 +191,10 @@ async fn each_command_of_a_chat_is_a_small_step() {
         ("a stranger", "778", UpdateAction::Start),
         ("another chat of the same person", "779", UpdateAction::Pair(b"next".to_vec())),
         ("a stop", "779", UpdateAction::Stop),
-    ] {
+    ];
+    for (id, (what, target, action)) in (30_000..).zip(updates) {
         handle(&backend, id, target, action).await;
         small(&reports, what);
-        id += 1;
     }
     let button = |index: usize| NewButton {
         token: vec![200, u8::try_from(index).unwrap()],
