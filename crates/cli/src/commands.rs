@@ -36,5 +36,6 @@ pub(crate) mod telegram;
 pub(crate) mod token;
 pub(crate) mod trace;
 pub(crate) mod wake;
+pub(crate) mod watch;
 mod when;
 pub(crate) mod wrap;

@@ -6,6 +6,7 @@ mod background;
 mod client;
 mod commands;
 mod data_dir;
+mod edited_paths;
 mod hook;
 mod hosts;
 mod install;
@@ -82,6 +83,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Settings(settings) => commands::settings::run(&settings),
         Command::Tail(tail) => commands::tail::run(&tail),
         Command::Trace(trace) => commands::trace::run(&trace),
+        Command::Watch(watch) => commands::watch::run(&watch),
         Command::Wake(wake) => commands::wake::run(&wake),
         Command::Wrap(wrap) => commands::wrap::run(&wrap),
         Command::Telegram(telegram) => commands::telegram::run(&telegram),

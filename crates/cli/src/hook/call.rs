@@ -128,7 +128,9 @@ pub(crate) fn bounded(arguments: &Value) -> Value {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
-    json!({ "bytes": text.len(), "digest": format!("{:016x}", hasher.finish()) })
+    // `bellwire watch` leaves out the files that the agent has edited itself.
+    let paths = crate::edited_paths::paths_in(arguments);
+    json!({ "bytes": text.len(), "digest": format!("{:016x}", hasher.finish()), "paths": paths })
 }
 
 /// Containers inside containers. The parser of the input bounds the recursion.

@@ -142,6 +142,11 @@ pub(crate) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/agents.md", "opencode run", AGENTS),
     ("docs/agents.md", "bellwire run --name build", AGENTS),
     ("docs/agents.md", "Notifications from Bellwire", AGENTS),
+    (
+        "docs/agents.md",
+        "{ \"mcpServers\"",
+        "a harness's configuration; make test-mcp runs such commands, in tests/mcp/wrap.mjs",
+    ),
     ("docs/agents.md", "bellwire doctor", AGENTS),
     ("docs/agents.md", "ok   ", AGENTS),
     ("docs/agents.md", "bellwire uninstall ", AGENTS),

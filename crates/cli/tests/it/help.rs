@@ -15,6 +15,7 @@ const COMMANDS: &[&[&str]] = &[
     &["run"],
     &["wrap"],
     &["wake"],
+    &["watch"],
     &["pause"],
     &["resume"],
     &["tail"],

@@ -41,5 +41,6 @@ mod tidy;
 mod tokens;
 mod wake;
 mod walkthrough;
+mod watch;
 #[cfg(target_os = "linux")]
 mod wrap;

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::hub::Hub;
 use crate::program::{finish, shown, text};
 
-fn open(hub: &Hub, id: &str, folder: &std::path::Path) {
+pub(crate) fn open(hub: &Hub, id: &str, folder: &std::path::Path) {
     open_of(hub, "me", id, folder);
 }
 

@@ -9,6 +9,7 @@ use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
+use percent_encoding::percent_decode_str;
 use tracing::Instrument as _;
 
 use super::correlation::Correlation;
@@ -21,6 +22,7 @@ use super::router::Route;
 use super::{ApiError, Hub};
 use crate::auth::Identity;
 use crate::config::Config;
+use crate::usage::Exceeded;
 
 /// Handles every request except CORS preflights. Every response gets the correlation headers and is counted in the
 /// metrics, and every error has the body of an [`ApiError`].
@@ -75,12 +77,15 @@ impl RequestPipeline {
         let identity = request.extensions().get::<Arc<Identity>>().cloned();
         let names_owner = request.uri().query().is_some_and(|query| query.contains("user_id="));
         let source = route.filter(|route| route.is_ingest()).and_then(|_| {
-            let name = request.uri().path().rsplit('/').next()?;
-            self.hub.ingest.get(name)
+            let name = percent_decode_str(request.uri().path().rsplit('/').next()?).decode_utf8().ok()?;
+            self.hub.ingest.get(&name)
         });
         let usage = identity.as_ref().map(|identity| identity.usage.clone());
         let usage = usage.or_else(|| source.map(|source| source.usage.clone()));
-        let of_token = usage.as_ref().map(|usage| usage.request()).transpose()?;
+        let of_token = usage.as_ref().map(|usage| usage.request()).transpose().map_err(|exceeded| match source {
+            Some(_) => Exceeded { message: "too many calls of this source are in progress", ..exceeded },
+            None => exceeded,
+        })?;
         let body = match usage {
             Some(usage) if source.is_some() => Intake::of(&self.bodies.of_source(), Some(usage), &request)?,
             Some(usage) => Intake::of(&self.bodies, Some(usage), &request)?,

@@ -499,3 +499,30 @@ fn the_configuration_shows_sources_without_secrets_and_takes_them_from_the_envir
         assert_eq!((&source.rules, &source.folder, &source.header), (&written.rules, &written.folder, &written.header));
     }
 }
+
+#[tokio::test]
+async fn calls_that_never_end_fill_only_the_places_of_their_source() {
+    use tokio::io::AsyncWriteExt as _;
+    let hub = hub().await;
+    let host = hub.base.trim_start_matches("http://").to_owned();
+    let mut held = Vec::new();
+    for at in 0..64 {
+        // The same source in another spelling.
+        let name = ["slow", "%73low"][at % 2];
+        let head = format!("POST /v1/ingest/{name} HTTP/1.1\r\nhost: {host}\r\ncontent-length: 10\r\n\r\n{{");
+        let mut stream = tokio::net::TcpStream::connect(&host).await.expect("the hub listens");
+        stream.write_all(head.as_bytes()).await.expect("it is sent");
+        held.push(stream);
+    }
+    let mut refused = None;
+    for _ in 0..200 {
+        let (status, error) = answer(send(&hub, "slow", &[], "{}").await).await;
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            refused = Some(error);
+            break;
+        }
+    }
+    let refused = refused.expect("the places of the source are taken");
+    assert_eq!(refused["error"]["message"], "too many calls of this source are in progress");
+    assert_eq!(github(&hub, "ping", "p", &json!({"zen": "x"})).await.0, StatusCode::ACCEPTED);
+}

@@ -1,8 +1,8 @@
 //! Which conversations are told.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -12,8 +12,25 @@ use crate::hosts::{Host, HostFile};
 /// A conversation is open for so long after its last use.
 const OPEN_FOR: SignedDuration = SignedDuration::from_hours(24);
 
+/// No open conversation works in this folder or above it.
+#[derive(Debug)]
+pub(crate) struct NoAgentHere(PathBuf);
+
+impl std::fmt::Display for NoAgentHere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "no agent works in {} or a folder above it; name a conversation with --conversation (bellwire conversations \
+             lists them)",
+            self.0.display()
+        )
+    }
+}
+
+impl std::error::Error for NoAgentHere {}
+
 /// A hub, and the conversations that are told.
-pub(super) struct Targets {
+pub(crate) struct Targets {
     client: Client,
     /// Each with its owner, if known.
     conversations: Vec<(String, Option<String>)>,
@@ -21,7 +38,7 @@ pub(super) struct Targets {
 
 impl Targets {
     /// The named conversation, else that of the harness in whose shell this runs, else those that work in this folder.
-    pub(super) fn find(conversation: Option<&str>, user: Option<&str>, connection: &Connection) -> Result<Self> {
+    pub(crate) fn find(conversation: Option<&str>, user: Option<&str>, connection: &Connection) -> Result<Self> {
         if let Some(id) = conversation {
             let conversations = vec![(id.to_owned(), user.map(str::to_owned))];
             return Ok(Self { client: Client::new(connection)?, conversations });
@@ -38,11 +55,7 @@ impl Targets {
         let owner = owner(&client, user, connection)?;
         let conversations = in_folder(&open(&client, &owner)?, &here);
         if conversations.is_empty() {
-            bail!(
-                "no agent works in {} or a folder above it; name a conversation with --conversation (bellwire \
-                 conversations lists them)",
-                here.display()
-            );
+            return Err(NoAgentHere(here).into());
         }
         Ok(Self { client, conversations })
     }
@@ -59,6 +72,15 @@ impl Targets {
         };
         let events: Vec<Value> = self.conversations.iter().map(addressed).collect();
         self.client.post("/v1/events", &json!(events)).map(drop)
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Each conversation with its owner, if known.
+    pub(crate) fn conversations(&self) -> &[(String, Option<String>)] {
+        &self.conversations
     }
 
     pub(super) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {

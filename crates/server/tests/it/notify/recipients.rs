@@ -158,3 +158,16 @@ async fn a_person_who_blocked_the_hub_is_told_and_the_channel_is_switched_off() 
     assert!(inbox.iter().any(|item| item["message"].as_str().unwrap().contains("switched off")), "{inbox:?}");
     assert_eq!(scene.refusal(send()).await, "Your user has switched pager off");
 }
+
+#[tokio::test]
+async fn a_target_that_is_not_the_checked_one_when_it_is_used_gets_nothing() {
+    let scene = Scene::open_with(allowing(&["pager:555:2", "pager:555:3"])).await;
+    scene.pager.next_resolved(["555:2", "555:3"]);
+    let answer = scene.notify(json!({"channel": "pager", "message": "Hello", "recipient": "555:2"})).await;
+    assert_eq!(
+        (&answer["error"]["class"], &answer["error"]["retryable"]),
+        (&json!("internal_error"), &json!(false)),
+        "{answer}"
+    );
+    assert_eq!((scene.pager.messages().len(), scene.decisions().await), (0, vec!["failed".to_owned()]));
+}
