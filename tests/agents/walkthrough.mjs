@@ -9,6 +9,7 @@ import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises
 import os from 'node:os'
 import path from 'node:path'
 import { HARNESSES } from './harnesses.mjs'
+import { giveTime } from './home.mjs'
 import { until } from './hub.mjs'
 import { ScriptedModel } from './model.mjs'
 
@@ -127,6 +128,7 @@ async function follow(name) {
   try {
     await reader.types(start[1])
     await reader.types(commands.shift())
+    await giveTime(name, reader.home)
     await HARNESSES[name]?.trust?.(reader.env, reader.folder)
     const session = COMMANDS[name].command && commands.shift()
     const elsewhere = commands.shift()

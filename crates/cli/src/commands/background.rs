@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
 use serde_json::json;
 
@@ -68,7 +68,7 @@ pub(super) fn start(settings: &Settings) -> Result<()> {
         (None, Some(status)) => bail!("the hub has ended ({status})"),
         (None, None) => Ok(false),
     });
-    let hub = hub.inspect_err(|_| end_child(&mut child)).with_context(|| with_log(&log))?;
+    let hub = hub.inspect_err(|_| end_child(&mut child)).map_err(|error| with_log(&error, &log))?;
     say_running(&hub, &log);
     start_waker(&dir)
 }
@@ -80,13 +80,18 @@ pub(super) fn wait_for_service(service: &Service, dir: &Path) -> Result<()> {
         None if service.has_failed() => bail!("{} could not start the hub", service.title()),
         hub => Ok(hub.is_some_and(|hub| hub.process.is_some())),
     };
-    let hub = wait_until_ready(dir, is_ready).with_context(|| with_log(&log))?;
+    let hub = wait_until_ready(dir, is_ready).map_err(|error| with_log(&error, &log))?;
     say_running(&hub, &log);
     Ok(())
 }
 
-fn with_log(log: &Path) -> String {
-    format!("{}\nThe log is {}", detached::tail(log), log.display())
+/// The error with the end of the log, which has the reason.
+fn with_log(error: &anyhow::Error, log: &Path) -> anyhow::Error {
+    anyhow!(
+        "{error:#}; its log, {}, ends with\n{}",
+        printable(&log.display().to_string()),
+        detached::tail(log).trim_end()
+    )
 }
 
 fn say_running(hub: &HubProcess, log: &Path) {

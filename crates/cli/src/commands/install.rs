@@ -222,7 +222,7 @@ impl InstallArgs {
             "name": format!("install {}", self.host.name()),
         });
         let created = authority::client(&self.connection)?.post("/v1/tokens", &body);
-        let created = created.context("the hub makes the harness's token; start it with bellwire start")?;
+        let created = created.context("the harness's token cannot be made")?;
         let text = |key: &str| created[key].as_str().map(str::to_owned);
         Ok(HostFile {
             url,

@@ -93,7 +93,9 @@ fn a_hub_that_cannot_start_says_why() {
     let refused = finish(command(home.0.path()).args(["start"]), "");
     assert_eq!(refused.status.code(), Some(2));
     let said = text(&refused.stderr);
-    assert!(said.contains("the hub has ended") && said.contains("in use"), "{said}");
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].starts_with("error: the hub has ended (exit status: 2); its log, "), "{said}");
+    assert!(lines[1].starts_with("error: cannot listen on ") && lines[1].contains("in use"), "{said}");
     drop(taken);
 }
 

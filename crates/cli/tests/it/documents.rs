@@ -129,6 +129,12 @@ pub(crate) const NOT_RUN: &[(&str, &str, &str)] = &[
         "builds a release; the steps after it are followed with the program of the tests",
     ),
     ("docs/agents.md", "bellwire start", AGENTS),
+    (
+        "docs/agents.md",
+        "bellwire install claude-code --wake",
+        "make test-agents wakes sessions that were installed so, in tests/agents/matrix.mjs",
+    ),
+    ("docs/agents.md", "bellwire install gemini --wake-command", "needs tmux; the tests in wake.rs run such commands"),
     ("docs/agents.md", "bellwire install ", AGENTS),
     ("docs/agents.md", "claude -p", AGENTS),
     ("docs/agents.md", "codex exec", AGENTS),
