@@ -54,7 +54,7 @@ const USAGE: &str = "usage: bellwire-bench [--quick] [section…]
 type Run = fn(RunMode);
 
 /// The sections in printing order.
-const SECTIONS: [(&str, Run); 14] = [
+const SECTIONS: [(&str, Run); 15] = [
     ("mailbox", mailbox::run),
     ("injection", injection::run),
     ("many_mailboxes", many_mailboxes::run),

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { copyFile, mkdir, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { AppServer } from './codex.mjs'
+import { AppServer, ended } from './codex.mjs'
 
 const modules = path.resolve('node_modules')
 const native = `${process.platform}-${process.arch}`
@@ -39,7 +39,7 @@ export const HARNESSES = {
       const child = spawn(this.program, words, { cwd: folder, env, stdio: ['pipe', 'ignore', 'ignore'] })
       const say = text => child.stdin.write(`${JSON.stringify({ type: 'user', message: { role: 'user', content: text } })}\n`)
       say(prompt)
-      return { close: () => child.kill(), prompt: say, compact: () => say('/compact') }
+      return { close: () => ended(child), prompt: say, compact: () => say('/compact') }
     },
     // Text behind the result of the tool.
     follows: (kinds, at) => kinds.slice(0, at).includes('result'),
@@ -63,7 +63,7 @@ export const HARNESSES = {
     async trust(env, folder) {
       const server = await AppServer.start(this.program, { env, folder })
       await server.trustHooks()
-      server.close()
+      await server.close()
     },
     subAgents: {
       spawns: { tool: ['spawn_agent'], arguments: () => ({ message: 'Do it.' }) },
@@ -141,7 +141,7 @@ export const HARNESSES = {
       const say = text => call(`/session/${id}/prompt_async`, { parts: [{ type: 'text', text }] })
       await say(prompt)
       const compact = () => call(`/session/${id}/summarize`, { providerID: 'scripted', modelID: 'test' })
-      return { close: () => child.kill(), prompt: say, compact }
+      return { close: () => ended(child), prompt: say, compact }
     },
     subAgents: {
       spawns: { tool: ['task'], arguments: () => ({ description: 'a part', prompt: 'Do it.', subagent_type: 'general' }) },

@@ -129,7 +129,7 @@ async function compaction(name, place) {
     assert.notEqual(after, before)
     assert.ok(told.some(text => text.includes(paragraph) && text.includes(after)), told.join('\n'))
   } finally {
-    session.close()
+    await session.close()
   }
 }
 

@@ -359,9 +359,10 @@ mod tests {
             let mut stalled = live.listen(EventQuery::default());
             let mut filtered = live.listen(EventQuery { user_id: Some("bob".into()), ..EventQuery::default() });
             live.append(&commit(events, bytes, &mut ids));
-            let ring = live.ring.lock();
-            let (entries, used) = (ring.entries.len(), ring.bytes);
-            drop(ring);
+            let (entries, used) = {
+                let ring = live.ring.lock();
+                (ring.entries.len(), ring.bytes)
+            };
             assert!(used <= RING_BYTES && (kept - kept / 50..=kept).contains(&entries), "{entries} of {bytes} bytes");
             let skipped = LiveEvent::Skipped((events - entries) as u64);
             assert_eq!(stalled.next().await, Some(skipped.clone()));

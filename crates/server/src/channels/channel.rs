@@ -106,7 +106,7 @@ pub enum NoSlot {
 impl fmt::Display for NoSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Busy(_) => "this chat gets too many messages at once",
+            Self::Busy(_) => "this target gets too many messages at once",
             Self::Stopping => "the hub is stopping",
         })
     }

@@ -4,9 +4,10 @@ use bellwire_core::notify::{Intent, NotifyError};
 use bellwire_core::person::{ChannelName, SettingsChange};
 use bellwire_core::{NotificationId, Time};
 use bellwire_store::{
-    ChannelRules, ChannelUpdate, ChatKey, ChatMessage, ChatSender, Claimant, EditEnd, InboundText, LedgerDecision,
-    LedgerDraft, NewButton, NewSession, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyRecipient,
-    PeopleRules, SentFrom, SessionOwner, SettingsRequest, SignInCode, UpdateAction, UpdateCommand, UpdateOutcome,
+    Caller, ChannelRules, ChannelUpdate, ChatKey, ChatMessage, ChatSender, Claimant, ConversationDetails, EditEnd,
+    InboundText, LedgerDecision, LedgerDraft, NewButton, NewSession, NotifyClaim, NotifyClaimed, NotifyEnd,
+    NotifyEnding, NotifyRecipient, PeopleRules, SentFrom, SessionOwner, SettingsRequest, SignInCode, UpdateAction,
+    UpdateCommand, UpdateOutcome,
 };
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
@@ -38,6 +39,10 @@ async fn full() -> (Backend, Reports) {
     mail_to(&backend, ADDRESS).await;
     backend.store().put_pairing_code("ada".into(), telegram(), b"code".to_vec(), None).await.unwrap();
     handle(&backend, 1, CHAT, UpdateAction::Pair(b"code".to_vec())).await;
+    for number in 0..100 {
+        let (caller, id) = (Caller::user("ada"), format!("chat-{number}"));
+        backend.store().put_conversation(caller, id, "ada".into(), ConversationDetails::default()).await.unwrap();
+    }
     let now = backend.now().as_millis();
     let numbers = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)";
     let key = "unhex(printf('%064x', i))";
@@ -58,9 +63,7 @@ async fn full() -> (Backend, Reports) {
          {numbers} INSERT INTO chat_strangers SELECT 'telegram', 't' || i, {now}, NULL, 0, {now} FROM n;
          {numbers} INSERT INTO sign_in_codes SELECT CAST(i AS BLOB), 'user', 'ada', {now} + 600000 FROM n;
          {numbers} INSERT INTO sessions SELECT 's' || i, CAST(i AS BLOB), 'user', 'ada', NULL, {now}, {now} + 86400000, {now}, \
-            {now} + 86400000 FROM n;
-         {numbers} INSERT INTO conversations (id, user_id, registered, boundary, created_at, seen_at) \
-            SELECT 'chat-' || i, 'ada', 1, 'k7Qm2xTb', {now}, {now} FROM n;"
+            {now} + 86400000 FROM n;"
     );
     let mut file = SqliteConnectOptions::new().filename(backend.path()).connect().await.unwrap();
     file.execute(sqlx::AssertSqlSafe(sql)).await.unwrap();
@@ -173,8 +176,7 @@ async fn each_command_of_a_chat_is_a_small_step() {
             choices: (0..5_u8).map(|number| vec![number]).collect(),
         }))
     };
-    let mut id = 30_000;
-    for (what, target, action) in [
+    let updates = [
         ("a text that asks for its conversation", CHAT, text(None)),
         ("an answer to a message", CHAT, text(Some(7))),
         ("a chosen conversation", CHAT, UpdateAction::Press(vec![0])),
@@ -189,10 +191,10 @@ async fn each_command_of_a_chat_is_a_small_step() {
         ("a stranger", "778", UpdateAction::Start),
         ("another chat of the same person", "779", UpdateAction::Pair(b"next".to_vec())),
         ("a stop", "779", UpdateAction::Stop),
-    ] {
+    ];
+    for (id, (what, target, action)) in (30_000..).zip(updates) {
         handle(&backend, id, target, action).await;
         small(&reports, what);
-        id += 1;
     }
     let button = |index: usize| NewButton {
         token: vec![200, u8::try_from(index).unwrap()],

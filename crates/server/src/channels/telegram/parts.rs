@@ -125,9 +125,9 @@ async fn further(bot: &Bot, message: &TextMessage<'_>, rest: Rest, deadline: Ins
     }
 }
 
-/// The longest time that sending a text takes.
+/// The longest time that sending a text takes: every part may have its slot and be answered late.
 pub(super) fn time_max(bot: &Bot) -> Duration {
-    bot.api.call_max() * 2 + rest_wait_max(bot, Rest::Now)
+    bot.api.call_max() * PARTS_MAX + rest_wait_max(bot, Rest::Now)
 }
 
 fn rest_wait_max(bot: &Bot, rest: Rest) -> Duration {

@@ -111,6 +111,19 @@ async fn an_allow_listed_target_of_a_person_obeys_that_persons_settings() {
 }
 
 #[tokio::test]
+async fn a_target_that_a_person_wrote_and_did_not_confirm_is_not_theirs() {
+    let scene = Scene::open_with(allowing(&["pager:555:2"])).await;
+    let bob = scene.hub.token("user", "bob").await;
+    let change = json!({"pager": {"enabled": true, "number": "555:2"}});
+    let (status, _) = scene.hub.call(&bob, reqwest::Method::PATCH, "/v1/users/bob/settings", Some(change)).await;
+    assert_eq!(status, StatusCode::OK);
+    let answer = scene.notify(send_to("555:2")).await;
+    assert_eq!(answer["status"], "ok", "the operator allows it: {answer}");
+    let (_, inbox) = scene.hub.get(&bob, "/v1/users/bob/notifications").await;
+    assert_eq!(inbox["items"], json!([]), "Bob has not shown that it is his");
+}
+
+#[tokio::test]
 async fn over_the_recipients_limit_a_send_is_rejected_and_replies_are_not() {
     let mut config = Config::default();
     config.limits.notifications_per_hour = 1;
