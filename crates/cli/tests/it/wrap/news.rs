@@ -74,6 +74,19 @@ fn a_batch_brings_the_news_in_its_first_result() {
 }
 
 #[test]
+fn a_paused_session_takes_nothing_until_it_is_resumed() {
+    let hub = Hub::start();
+    let mut wrapped = Wrapped::scripted(&hub);
+    assert!(hub.run(&["pause", "chat"]).status.success());
+    publish(&hub, "build-7");
+    assert_eq!(wrapped.news(1), "");
+    assert!(hub.run(&["resume", "chat"]).status.success());
+    assert!(wrapped.news(2).contains("build-7"));
+    let (_, said, _) = wrapped.finish();
+    assert_eq!(said, "");
+}
+
+#[test]
 fn an_agent_that_repeats_itself_is_told() {
     let hub = Hub::start();
     let mut wrapped = Wrapped::scripted(&hub);

@@ -46,7 +46,7 @@ def call(id, name, arguments):
             say(json.dumps({"method": "notifications/message", "params": {"number": number, "data": "y" * 1000}}))
         result(id)
     elif name != "hang":
-        result(id)
+        result(id, pid=os.getpid())
 
 
 def handle(message):
