@@ -5,7 +5,6 @@ import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { mkdtemp, readdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
@@ -58,7 +57,7 @@ async function answers(url) {
 // Every check of a suite with its scenario and what was found.
 async function checks(suite, url) {
   const [name, ...options] = suite
-  const folder = await mkdtemp(join(tmpdir(), 'suite-'))
+  const folder = await mkdtemp(join(HOME, 'suite-'))
   const args = [`node_modules/${name}/dist/index.js`, 'server', '--url', url, '-o', folder, ...options]
   const run = await promisify(execFile)('node', args, { timeout: 120_000 }).catch(error => error)
   const found = []
