@@ -20,7 +20,7 @@ play: ## Play a timeline: an agent hears what happens while it works
 	@$(CARGO) run --quiet --package bellwire -- simulate examples/demo.timeline
 
 .PHONY: test
-test: lint test-rust test-docs test-examples test-api test-mcp test-telegram test-agents test-web ## Everything: lint, tests, doc examples, examples, the API fuzzed, MCP's own clients, a foreign Telegram stand-in, real agents, a browser
+test: lint test-rust test-docs test-examples test-api test-mcp test-telegram test-agents-once test-web ## Everything: lint, tests, doc examples, examples, the API fuzzed, MCP's own clients, a foreign Telegram stand-in, real agents, a browser
 
 .PHONY: test-rust
 test-rust:
@@ -50,6 +50,10 @@ test-mcp: ## The official MCP conformance suite and clients against the hub
 .PHONY: test-telegram
 test-telegram: ## The hub against telegram-test-api, an independent stand-in for Telegram
 	scripts/test-telegram
+
+.PHONY: test-agents-once
+test-agents-once: ## Each real agent once; 1.7 GB on disk
+	scripts/test-agents --once
 
 .PHONY: test-agents
 test-agents: ## Real agents (Claude Code, Codex, Gemini CLI, OpenCode) against a scripted model; 1.7 GB on disk

@@ -2,6 +2,8 @@
 import { spawn } from 'node:child_process'
 import { copyFile, mkdir, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { AppServer } from './codex.mjs'
 
 const modules = path.resolve('node_modules')
 const native = `${process.platform}-${process.arch}`
@@ -25,8 +27,13 @@ export const HARNESSES = {
       ANTHROPIC_BASE_URL: model, ANTHROPIC_API_KEY: 'none', IS_SANDBOX: '1', DISABLE_AUTOUPDATER: '1',
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', ENABLE_TOOL_SEARCH: 'false',
     }),
-    // A session that stays open and idle. It must ask before tools: one that does not holds messages from outside back.
-    idle: ['-p', '--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose'],
+    // It must ask before tools: one that does not holds messages from outside back.
+    async open({ env, folder, prompt }) {
+      const words = ['-p', '--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose']
+      const child = spawn(this.program, words, { cwd: folder, env, stdio: ['pipe', 'ignore', 'ignore'] })
+      child.stdin.write(`${JSON.stringify({ type: 'user', message: { role: 'user', content: prompt } })}\n`)
+      return { close: () => child.kill() }
+    },
     // Text behind the result of the tool.
     follows: (kinds, at) => kinds.slice(0, at).includes('result'),
   },
@@ -41,12 +48,21 @@ export const HARNESSES = {
       ].join('\n'))
     },
     program: path.join(modules, '@openai', `codex-${native}`, 'vendor', 'x86_64-unknown-linux-musl', 'bin', 'codex'),
-    options: prompt => ['exec', '--json', '--skip-git-repo-check', '--dangerously-bypass-hook-trust', prompt],
+    options: prompt => ['exec', '--json', '--skip-git-repo-check', prompt],
     resume: ['resume', '--last'],
     continues: true,
     environment: () => ({}),
-    // Its hook is not told how a command ended.
-    failures: 0,
+    // It skips hooks without a word until the user trusts them.
+    async trust(env, folder) {
+      const server = await AppServer.start(this.program, { env, folder })
+      await server.trustHooks()
+      server.close()
+    },
+    async open({ env, folder, prompt }) {
+      const server = await AppServer.start(this.program, { env, folder })
+      await server.startSession(prompt)
+      return server
+    },
     // A message of its own, directly before the result of the tool.
     follows: (kinds, at) => kinds[at] === 'developer',
   },
@@ -96,28 +112,46 @@ export const HARNESSES = {
       OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
       OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
     }),
+    async open({ env, folder, prompt }) {
+      const child = spawn(this.program, ['serve', '--port', '0'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'ignore'] })
+      const lines = createInterface({ input: child.stdout })
+      const url = await new Promise(resolve => lines.on('line', line => {
+        const [found] = /http:\/\/127\.0\.0\.1:\d+/.exec(line) ?? []
+        if (found) resolve(found)
+      }))
+      const call = async (where, body) => {
+        const answer = await fetch(url + where, {
+          method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body),
+        })
+        if (!answer.ok) throw new Error(`${where}: ${await answer.text()}`)
+        return answer.status === 204 ? undefined : answer.json()
+      }
+      const { id } = await call('/session', {})
+      const say = text => call(`/session/${id}/prompt_async`, { parts: [{ type: 'text', text }] })
+      await say(prompt)
+      const compact = () => call(`/session/${id}/summarize`, { providerID: 'scripted', modelID: 'test' })
+      return { close: () => child.kill(), prompt: say, compact }
+    },
+    spawn: { tool: ['task'], arguments: () => ({ description: 'a part', prompt: 'Do it.', subagent_type: 'general' }) },
     // Inside the result.
     follows: (kinds, at) => kinds[at] === 'result',
   },
 }
 
+export const environmentOf = (name, { home, model }) =>
+  ({ PATH: process.env.PATH, HOME: home, TERM: 'dumb', ...HARNESSES[name].environment(model) })
+
 /** Starts a harness that stays open, with a first prompt. */
-export function open(name, { home, folder, model, prompt }) {
-  const { program, idle, environment } = HARNESSES[name]
-  const env = { PATH: process.env.PATH, HOME: home, TERM: 'dumb', ...environment(model) }
-  const child = spawn(program, idle, { cwd: folder, env, stdio: ['pipe', 'ignore', 'ignore'] })
-  child.stdin.write(`${JSON.stringify({ type: 'user', message: { role: 'user', content: prompt } })}\n`)
-  return child
-}
+export const open = (name, { home, folder, model, prompt }) =>
+  HARNESSES[name].open({ env: environmentOf(name, { home, model }), folder, prompt })
 
 /** Runs a harness in `folder` until it ends; resolves to its exit code and what it printed. */
 export function run(name, { home, folder, model, prompt, resumes }) {
-  const { program, options, environment, resume } = HARNESSES[name]
+  const { program, options, resume } = HARNESSES[name]
   const words = options(prompt)
   // Before the prompt, which is the last word or, for Codex, behind the command.
   if (resumes) words.splice(name === 'claude-code' ? 0 : words.length - (name === 'gemini' ? 2 : 1), 0, ...resume)
-  const env = { PATH: process.env.PATH, HOME: home, TERM: 'dumb', ...environment(model) }
-  const child = spawn(program, words, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(program, words, { cwd: folder, env: environmentOf(name, { home, model }), stdio: ['ignore', 'pipe', 'pipe'] })
   let said = ''
   child.stdout.on('data', chunk => { said += chunk })
   child.stderr.on('data', chunk => { said += chunk })

@@ -62,6 +62,8 @@ test('by keyboard alone: move, open, read, dismiss, undo, search, and the list o
 test('filters and search', async (t) => {
   const { person, page } = await openConsole(t, here);
   await page.getByText('Nothing unread. When an agent needs you, it shows here.').waitFor();
+  const readAll = page.getByRole('button', { name: 'Mark all as read' });
+  await readAll.waitFor({ state: 'detached' });
   await person.send('The oven is hot', 'warning');
   const read = await person.send('Buy milk', 'reminder');
   await person.call('PATCH', `/notifications/${read}`, { read: true });
@@ -69,6 +71,7 @@ test('filters and search', async (t) => {
   await person.call('DELETE', `/notifications/${gone}`);
   const choose = (name) => page.getByRole('button', { name, exact: true }).click();
   await until('unread', async () => (await texts(page)).join() === 'The oven is hot');
+  await readAll.waitFor();
   await choose('All');
   await until('all', async () => (await texts(page)).join() === 'Buy milk,The oven is hot');
   await page.getByLabel('Type').selectOption('reminder');

@@ -104,6 +104,20 @@ describe('live', () => {
     assert.equal(await page.locator('.live-table').getAttribute('aria-rowcount'), '500');
   });
 
+  test('on a phone the chosen row stays visible beside its trace', async (t) => {
+    const { person, page } = await openConsole(t, here, { admin: true, path: '/live', options: { viewport: { width: 390, height: 844 } } });
+    await person.talk('chat');
+    await page.getByText('events/s').waitFor();
+    const { events } = await admin('POST', '/v1/events', Array.from({ length: 30 }, (_, at) => failure(person, `tool_${at}`)));
+    const row = page.locator(`.live-row[data-key="${events[15].event_id}"]`);
+    await row.getByRole('button').click();
+    await page.getByRole('complementary', { name: 'Trace' }).getByText('Accepted').waitFor();
+    await until('the row', () => row.evaluate((element) => {
+      const [{ top, bottom }, list] = [element.getBoundingClientRect(), element.closest('bellwire-rows').getBoundingClientRect()];
+      return top >= list.top - 1 && bottom <= list.bottom + 1;
+    }));
+  });
+
   test('two tabs read one live stream', async (t) => {
     const { person, context, pages: [one] } = await openConsole(t, here, { admin: true, path: '/live' });
     const streams = [];
@@ -230,6 +244,8 @@ describe('deliveries', () => {
     await page.getByRole('link', { name: 'Deliveries' }).first().click();
     const first = page.locator('.delivery').first();
     await first.getByText('failed', { exact: true }).waitFor();
+    await first.getByText('Refused at first').waitFor();
+    await first.getByText(`butler · email to ${address} · ${person.user}`).waitFor();
     await first.getByText(/not wanted here/).waitFor();
     await first.getByRole('button', { name: 'Retry…' }).click();
     await first.getByText(`Send it to ${address} by email again, now?`).waitFor();
@@ -293,7 +309,7 @@ describe('subscribers', () => {
     await out.getByLabel('Sample events').fill(JSON.stringify(sample));
     await out.getByText('tool_fail: my_tool broken').waitFor();
     await out.getByLabel('Sample events').fill('{');
-    await out.getByText('This is no JSON').waitFor();
+    await out.getByText('This is not JSON').waitFor();
   });
 });
 

@@ -148,20 +148,26 @@ test('a person’s page shows and asks for nothing of another person, and no pag
 test('an operator views another person read-only', async (t) => {
   const other = await newPerson(here);
   await other.send('What the other person got');
-  const { page } = await openConsole(t, here, { admin: true });
+  const { page, context } = await openConsole(t, here, { admin: true });
+  const changes = [];
+  context.on('request', (request) => request.method() !== 'GET' && changes.push(`${request.method()} ${request.url()}`));
   await page.getByLabel('Viewing').first().fill(other.user);
   await page.keyboard.press('Enter');
   const item = page.locator('bellwire-inbox-page .item').filter({ hasText: 'What the other person got' });
   await item.waitFor();
   await page.getByText(`${other.user}, read only`).waitFor();
   assert.equal(await item.getByRole('button').count(), 0);
-  await page.keyboard.press('j');
-  await page.keyboard.press('e');
+  // Out of the field, so that the keys are for the page.
+  await page.getByRole('heading', { name: 'Inbox' }).click();
+  for (const key of ['j', 'r', 'e', 'u']) await page.keyboard.press(key);
+  await item.click();
+  await item.getByText('Open the conversation').waitFor();
   await page.getByRole('link', { name: 'Settings' }).first().click();
   await page.getByText('Only the person can change it.').waitFor();
   assert.equal(await page.getByRole('switch', { name: 'Show toasts' }).getAttribute('aria-disabled'), 'true');
   const { items } = await here.hub.call(other.token, 'GET', `/v1/users/${other.user}/notifications`);
   assert.deepEqual(items.map(({ read_at: read, dismissed_at: dismissed }) => [read, dismissed]), [[null, null]]);
+  assert.deepEqual(changes, []);
 });
 
 test('an operator reads another person’s conversation, and cannot write to it', async (t) => {

@@ -113,6 +113,7 @@ test('the outcome of an event is that of its most telling verdict', () => {
   const verdicts = [verdict('filtered', { filter: 'disabled', notification_id: null }), verdict('queued'), verdict('duplicate', { repeats: 7, notification_id: null })];
   expect(outcomeOf({ verdicts }, new Map())).toEqual({ group: 'held', look: 'waits', text: 'waits' });
   expect(outcomeOf({ verdicts: verdicts.slice(2) }, new Map()).text).toBe('duplicate ×7');
+  expect(outcomeOf({ verdicts: [verdict('duplicate', { repeats: 1 })] }, new Map()).text).toBe('duplicate');
   expect(outcomeOf({ verdicts: verdicts.slice(0, 1) }, new Map()).text).toBe('switched off');
   expect(outcomeOf({ verdicts }, new Map([['n1', fate('expired', { reason: 'too old' })]])).text).toBe('too old');
   expect(outcomeOf({ verdicts: [] }, new Map()).text).toBe('no subscriber');

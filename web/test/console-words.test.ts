@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { HubError } from '../src/client/http.ts';
 import { explain, search } from '../src/console/api.ts';
 import { describe as describePending } from '../src/console/conversations/pending.ts';
-import { canCancel, canRetry, retryQuestion } from '../src/console/deliveries/words.ts';
+import { about, canCancel, canRetry, retryQuestion, route } from '../src/console/deliveries/words.ts';
 import { later, length, until, withTimes } from '../src/console/format.ts';
 import { deliveryText } from '../src/console/inbox/deliveries-line.ts';
 import { curlOf } from '../src/console/playground/curl.ts';
@@ -34,7 +34,7 @@ test('a delivery of a notification in words', () => {
 test('an error says what failed, why, and what to do', () => {
   expect(explain('Not saved', new HubError(0, 'x'))).toBe('Not saved: the hub cannot be reached. Try again.');
   expect(explain('Not saved', new HubError(422, 'is a core subscriber', { code: 'invalid', message: '', field: 'disabled_subscribers', hint: 'leave it out' })))
-    .toBe('Not saved: disabled_subscribers is a core subscriber. leave it out');
+    .toBe('Not saved: disabled_subscribers is a core subscriber. Leave it out');
   expect(search({ a: 1, b: null, c: '', d: 'x y' })).toBe('?a=1&d=x+y');
 });
 
@@ -86,6 +86,14 @@ test('what waits, in words', () => {
   };
   expect(describePending('main', pending)).toBe('budget_monitor · since 15:30:01');
   expect(describePending('scout', { ...pending, source: null, events: 2, repeats: 3 })).toBe('for scout · several sources · 2 events, 3 repeats · since 15:30:01');
+});
+
+test('what a delivery is about, and how it goes', () => {
+  const delivery = { title: 'Buy milk', notification_id: 'n1', origin: 'butler', channel: 'email', target: 'ada@example.org', user_id: 'ada' } as Delivery;
+  expect([about(delivery), route(delivery)]).toEqual(['Buy milk', 'butler · email to ada@example.org · ada']);
+  expect(about({ ...delivery, title: null })).toBe('A notification that was deleted');
+  expect(about({ ...delivery, title: null, notification_id: null })).toBe('A code that confirms an address');
+  expect(route({ ...delivery, origin: null })).toBe('email to ada@example.org · ada');
 });
 
 test('a delivery can be retried when it ended unsent, and cancelled while it waits', () => {

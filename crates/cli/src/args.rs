@@ -3,7 +3,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::{
     background, completions, config, conversations, deliveries, demo, doctor, emit, erase, events, hook, inbox, ingest,
     inject, install, ledger, mail, mcp, migrate, notify, pause, remind, run, say, serve, settings, simulate,
-    subscribers, tail, telegram, token, trace, wake, watch,
+    subscribers, tail, telegram, token, trace, wake, watch, wrap,
 };
 
 /// The notification layer for AI agents.
@@ -37,6 +37,7 @@ pub(crate) enum Command {
     Resume(pause::ResumeArgs),
     Run(run::RunArgs),
     Watch(watch::WatchArgs),
+    Wrap(wrap::WrapArgs),
     Wake(wake::WakeArgs),
     Tail(tail::TailArgs),
     Trace(trace::TraceArgs),

@@ -82,13 +82,16 @@ impl Connection {
         self.token.as_ref().filter(|token| !token.reveal().is_empty())
     }
 
-    fn token(&self) -> Result<Secret> {
+    pub(crate) fn token(&self) -> Result<Secret> {
         if let Some(token) = self.explicit_token() {
             return Ok(token.clone());
         }
         let dir = self.data_dir()?;
-        data_dir::admin_token(&dir)?
-            .with_context(|| format!("no token: say --token or BELLWIRE_TOKEN ({} has no admin.token)", dir.display()))
+        // The first start of a hub makes it.
+        data_dir::admin_token(&dir)?.with_context(|| {
+            let dir = dir.display();
+            format!("no token: {dir} has no admin.token; run bellwire start, or say --token or BELLWIRE_TOKEN")
+        })
     }
 }
 
@@ -99,18 +102,7 @@ impl Client {
 
     /// A client for this URL; without a token it can call only the public routes.
     pub(crate) fn open(url: String, token: Option<Secret>) -> Result<Self> {
-        let parsed = Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        let parsed =
-            parsed.with_context(|| format!("'{url}' is not an address; write it like http://127.0.0.1:2355"))?;
-        // A redirect to another host would send the token there.
-        let mut builder = reqwest::Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(SILENCE_MAX)
-            .redirect(reqwest::redirect::Policy::none());
-        if matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")) {
-            builder = builder.no_proxy();
-        }
-        let http = builder.build().context("cannot start the client")?;
+        let http = http_for(&url)?.read_timeout(SILENCE_MAX).build().context("cannot start the client")?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         Ok(Self { http, runtime: runtime.context("cannot start")?, url, token, origin: None })
     }
@@ -226,7 +218,17 @@ impl Client {
     }
 }
 
-pub(crate) use failure::HubRefused;
+pub(crate) use failure::{HubRefused, describe};
+
+/// An HTTP client for this URL. It follows no redirects: one to another host would send the token there.
+pub(crate) fn http_for(url: &str) -> Result<reqwest::ClientBuilder> {
+    let parsed = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let parsed = parsed.with_context(|| format!("'{url}' is not an address; write it like http://127.0.0.1:2355"))?;
+    let builder =
+        reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(reqwest::redirect::Policy::none());
+    let is_here = matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    Ok(if is_here { builder.no_proxy() } else { builder })
+}
 
 /// The URL under which a hub with this listen address is reached from the same machine.
 pub(crate) fn reachable(listen: SocketAddr) -> String {

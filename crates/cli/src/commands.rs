@@ -38,3 +38,4 @@ pub(crate) mod trace;
 pub(crate) mod wake;
 pub(crate) mod watch;
 mod when;
+pub(crate) mod wrap;

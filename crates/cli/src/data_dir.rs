@@ -8,6 +8,8 @@ use anyhow::{Context as _, Result, bail};
 use bellwire_server::config::Secret;
 use serde_json::{Value, json};
 
+use crate::hook::processes::Process;
+
 const TOKEN_FILE: &str = "admin.token";
 const DATABASE_FILE: &str = "bellwire.db";
 const NOTE_FILE: &str = "hub.json";
@@ -95,7 +97,10 @@ pub(crate) fn close_admin_token(dir: &Path) -> Result<bool> {
 /// Writes `hub.json` with the hub's URL, so that the other commands find it on any port.
 pub(crate) fn note_running(dir: &Path, url: &str) -> Result<()> {
     let path = dir.join(NOTE_FILE);
-    let note = json!({ "url": url, "version": env!("CARGO_PKG_VERSION"), "pid": std::process::id() });
+    // An id alone may be another process's after this one was killed.
+    let started = Process::of(std::process::id()).map(|process| process.started);
+    let version = env!("CARGO_PKG_VERSION");
+    let note = json!({ "url": url, "version": version, "pid": std::process::id(), "started": started });
     private(&path, &note.to_string()).with_context(|| format!("cannot write {}", path.display()))
 }
 

@@ -4,13 +4,14 @@
 //! form. It must never cost the agent anything: without a hub, with a slow one, or with an input it does not know, it prints
 //! nothing and exits with 0. It never decides on a permission and never blocks a tool.
 
-mod call;
+pub(crate) mod call;
 mod claude_code;
 mod codex;
+mod codex_transcript;
 mod copilot;
 mod cursor;
 mod detect;
-mod exchange;
+pub(crate) mod exchange;
 mod gemini;
 mod hub;
 mod input;
@@ -19,6 +20,7 @@ mod opencode;
 pub(crate) mod processes;
 mod time_limit;
 pub(crate) mod wakeable;
+pub(crate) mod woken;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
@@ -32,8 +34,8 @@ use call::HookCall;
 use exchange::Exchange;
 use time_limit::TimeLimit;
 
-/// How long the harness may take to send its input. After that, `timeout_ms` of the host file counts.
-const INPUT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the harness may take to send its input, and the hook to parse it. After that, `timeout_ms` of the host file counts.
+const INPUT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Set to see on standard error why a hook was silent.
 const DEBUG: &str = "BELLWIRE_HOOK_DEBUG";
 
@@ -67,7 +69,9 @@ pub(crate) fn run(host: Host, event: Option<&str>) -> u8 {
 }
 
 fn answer(host: Host, event: Option<&str>, limit: &TimeLimit) -> Result<u8> {
-    let input = input::read(std::io::stdin().lock())?;
+    let bytes = input::read(std::io::stdin().lock())?;
+    limit.set(Instant::now() + INPUT_TIMEOUT);
+    let input = input::parse(&bytes)?;
     if let Some(other) = detect::other_host(host, &input) {
         anyhow::bail!("{} runs this hook; bellwire install {} makes one for it", other.title(), other.name());
     }

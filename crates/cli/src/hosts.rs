@@ -59,6 +59,25 @@ impl Host {
         known.into_iter().find_map(|(name, host)| Some((host, variable(name).filter(|id| !id.is_empty())?)))
     }
 
+    /// Whether `bellwire wake` can start a turn in it by its own means. OpenCode's plugin does it there.
+    pub(crate) const fn can_be_woken(self) -> bool {
+        matches!(self, Self::ClaudeCode | Self::Codex | Self::OpenCode)
+    }
+
+    /// The harness by the name with which its MCP client introduces itself.
+    pub(crate) fn of_mcp_client(name: &str) -> Option<Self> {
+        let known = [
+            ("claude-code", Self::ClaudeCode),
+            ("codex", Self::Codex),
+            ("gemini-cli", Self::Gemini),
+            ("opencode", Self::OpenCode),
+            ("cursor", Self::Cursor),
+            ("github-copilot", Self::Copilot),
+        ];
+        let name = name.to_ascii_lowercase();
+        known.into_iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, host)| host)
+    }
+
     /// The conversation of one of its sessions.
     pub(crate) fn conversation(self, session: &str) -> String {
         format!("{}:{session}", self.name())
@@ -79,6 +98,10 @@ pub(crate) struct HostFile {
     pub(crate) timeout_ms: u64,
     /// Whether the harness shows its user a line when notifications were given to the model.
     pub(crate) visible: bool,
+    /// Whether idle sessions may be woken.
+    pub(crate) wake: bool,
+    /// The command that wakes them, instead of the harness's own way.
+    pub(crate) wake_command: Option<String>,
 }
 
 impl HostFile {
@@ -119,6 +142,8 @@ impl HostFile {
             user: string("user")?,
             timeout_ms: timeout_ms.and_then(|millis| u64::try_from(millis).ok()).unwrap_or(Self::TIMEOUT_MS),
             visible: document.get("visible").and_then(|item| item.as_bool()).unwrap_or_default(),
+            wake: document.get("wake").and_then(|item| item.as_bool()).unwrap_or_default(),
+            wake_command: string("wake_command").ok(),
         })
     }
 
@@ -132,6 +157,10 @@ impl HostFile {
         document["user"] = toml_edit::value(self.user.as_str());
         document["timeout_ms"] = toml_edit::value(i64::try_from(self.timeout_ms).unwrap_or(i64::MAX));
         document["visible"] = toml_edit::value(self.visible);
+        document["wake"] = toml_edit::value(self.wake);
+        if let Some(command) = &self.wake_command {
+            document["wake_command"] = toml_edit::value(command.as_str());
+        }
         document.to_string()
     }
 }
@@ -172,9 +201,12 @@ mod tests {
             user: "me".into(),
             timeout_ms: 350,
             visible: true,
+            wake: true,
+            wake_command: Some("say \"it\"\n".into()),
         };
         let read = HostFile::parse(&file.text()).expect("it is valid");
         assert_eq!((read.url, read.user, read.timeout_ms, read.visible), (file.url, file.user, 350, true));
+        assert_eq!((read.wake, read.wake_command), (true, file.wake_command));
         assert_eq!(read.token.reveal(), file.token.reveal());
         let refused = HostFile::parse("url = \"http://127.0.0.1:2355\"").expect_err("no token").to_string();
         assert_eq!(refused, "token is missing");

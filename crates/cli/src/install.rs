@@ -1,8 +1,10 @@
 //! Connects a harness to a hub: hooks or a plugin, the MCP server, and the token.
 
 mod changes;
+mod codex_trust;
 mod edit;
 mod exclusion;
+mod json_node;
 mod json_text;
 mod places;
 
@@ -12,7 +14,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::hosts::{Host, HostFile, make_private_folder};
-use changes::FileChange;
+pub(crate) use changes::FileChange;
 use exclusion::Exclusion;
 use places::{Place, Scope, Site};
 
@@ -99,6 +101,15 @@ impl Installation {
         }
         Some(places.iter().all(|place| edit::is_complete(&site, place, read(place).as_deref())))
     }
+}
+
+/// The events of our hooks that Codex skips, because the user does not trust them.
+pub(crate) fn untrusted_by_codex() -> Vec<String> {
+    let Ok(installation) = Installation::new(Host::Codex, None, String::new()) else { return Vec::new() };
+    let places = installation.site().places();
+    let path = |name: &str| places.iter().map(|place| &place.path).find(|path| path.ends_with(name));
+    let Some((hooks, config)) = path("hooks.json").zip(path("config.toml")) else { return Vec::new() };
+    codex_trust::untrusted(hooks, &fs::read_to_string(config).unwrap_or_default())
 }
 
 impl Changes {

@@ -1,10 +1,12 @@
-//! The log of a hub, on standard error.
+//! The log of a hub, on standard error or in a file.
 
 mod queue;
+pub(crate) mod rotating_file;
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{IsTerminal as _, stderr};
 use std::panic::PanicHookInfo;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -14,6 +16,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
 use self::queue::LogQueue;
+use self::rotating_file::RotatingFile;
 
 /// How long the process waits at its end for queued log lines to be written.
 const FLUSH_MAX: Duration = Duration::from_millis(500);
@@ -25,8 +28,8 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Installs the global `tracing` subscriber and the panic hook.
-    pub(crate) fn start(settings: &LogConfig) -> Result<Self> {
+    /// Installs the global `tracing` subscriber and the panic hook. The log goes to `file`, if there is one.
+    pub(crate) fn start(settings: &LogConfig, file: Option<&Path>) -> Result<Self> {
         let format = match settings.format {
             LogFormat::Auto if stderr().is_terminal() => LineFormat::Text,
             LogFormat::Text => LineFormat::Text,
@@ -38,7 +41,11 @@ impl Log {
             level => format!("rmcp=warn,{level}"),
         };
         let dropped_line = move |lines: u64| format.line("WARN", DROPPED, &[("lines", lines.into())]);
-        let queue = LogQueue::start(stderr(), dropped_line).context("cannot start the log's thread")?;
+        let queue = match file.map(RotatingFile::open).transpose().context("the log cannot be opened")? {
+            Some(file) => LogQueue::start(file, dropped_line),
+            None => LogQueue::start(stderr(), dropped_line),
+        };
+        let queue = queue.context("cannot start the log's thread")?;
         let writer = queue.clone();
         let filter: Targets = level.parse().context("log.level cannot be read")?;
         let lines = tracing_subscriber::fmt::layer().with_writer(move || writer.clone());
@@ -127,7 +134,7 @@ mod tests {
 
     /// Panics in a thread of a process with this log.
     fn panic_with(level: &str, format: LogFormat) -> ! {
-        let log = Log::start(&LogConfig { level: level.to_owned(), format }).expect("the log starts");
+        let log = Log::start(&LogConfig { level: level.to_owned(), format }, None).expect("the log starts");
         let panicked = std::thread::spawn(|| panic!("on purpose")).join();
         drop(log);
         std::process::exit(i32::from(panicked.is_ok()));

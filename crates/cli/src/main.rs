@@ -2,6 +2,7 @@
 
 mod args;
 mod authority;
+mod background;
 mod client;
 mod commands;
 mod data_dir;
@@ -14,6 +15,7 @@ mod output;
 mod settings;
 #[cfg(test)]
 mod test_process;
+mod wrap;
 
 use std::process::ExitCode;
 
@@ -83,6 +85,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Trace(trace) => commands::trace::run(&trace),
         Command::Watch(watch) => commands::watch::run(&watch),
         Command::Wake(wake) => commands::wake::run(&wake),
+        Command::Wrap(wrap) => commands::wrap::run(&wrap),
         Command::Telegram(telegram) => commands::telegram::run(&telegram),
         Command::Token(token) => commands::token::run(&token),
         Command::Config(config) => commands::config::run(&config),

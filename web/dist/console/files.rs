@@ -1,8 +1,8 @@
 &[
-    ("assets/chunk-KT3R3BPS.js", include_bytes!("assets/chunk-KT3R3BPS.js")),
+    ("assets/chunk-VD6QSO3F.js", include_bytes!("assets/chunk-VD6QSO3F.js")),
     ("assets/console-043D827B.css", include_bytes!("assets/console-043D827B.css")),
-    ("assets/console-FVNEUZLX.js", include_bytes!("assets/console-FVNEUZLX.js")),
+    ("assets/console-XTEGFOWV.js", include_bytes!("assets/console-XTEGFOWV.js")),
     ("assets/icon-A78D62FA.svg", include_bytes!("assets/icon-A78D62FA.svg")),
-    ("assets/page-FFYUEGDQ.js", include_bytes!("assets/page-FFYUEGDQ.js")),
+    ("assets/page-BTIJWVYV.js", include_bytes!("assets/page-BTIJWVYV.js")),
     ("index.html", include_bytes!("index.html")),
 ]

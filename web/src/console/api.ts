@@ -62,8 +62,14 @@ export function explain(what: string, error: unknown): string {
     case 429:
       return `${what}: too many requests. Wait a moment, then try again.`;
     default:
-      return [`${what}: ${said(error)}`, error.problem?.hint ?? ''].filter((part) => part !== '').join('. ');
+      return [`${what}: ${said(error)}`, hint(error)].filter((part) => part !== '').join('. ');
   }
+}
+
+/** What to do, as a sentence of its own. */
+function hint({ problem }: HubError): string {
+  const text = problem?.hint ?? '';
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** The hub's text about a field does not repeat the field's name. */

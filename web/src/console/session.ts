@@ -61,7 +61,7 @@ export class Sessions {
   async signInByCode(code: string): Promise<void> {
     try {
       const body = await new HubHttp({}).json('POST', '/v1/sessions', { code, name: browserName(navigator.userAgent) });
-      if (!isRecord(body) || typeof body.token !== 'string') throw new HubError(0, 'the answer is no session');
+      if (!isRecord(body) || typeof body.token !== 'string') throw new HubError(0, 'the answer is not a session');
       this.#keep({ token: body.token, scope: scopeOf(body.scope), user: typeof body.user_id === 'string' ? body.user_id : null });
     } catch (error) {
       this.#state.set({ kind: 'none', reason: whyNoCode(error) });
@@ -159,7 +159,7 @@ function whyNoCode(error: unknown): string {
 }
 
 function whyNoToken(error: unknown): string {
-  if (!(error instanceof HubError)) return 'This is no token. A token begins with bw_.';
+  if (!(error instanceof HubError)) return 'This is not a token. A token begins with bw_.';
   if (error.status === 401) return 'The hub does not know this token. It may be revoked or expired.';
   return error.status === 0 ? 'The hub cannot be reached. Try again.' : error.message;
 }

@@ -30,7 +30,7 @@ impl fmt::Display for HubRefused {
 impl Error for HubRefused {}
 
 impl HubRefused {
-    pub(super) fn new(status: StatusCode, headers: &HeaderMap, body: &Value) -> Self {
+    pub(crate) fn new(status: StatusCode, headers: &HeaderMap, body: &Value) -> Self {
         let seconds = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
         let text = |key: &str| body["error"][key].as_str().map(crate::output::printable);
         Self {
@@ -66,7 +66,7 @@ fn candidate(event: &Value) -> String {
 }
 
 /// The message for a request that failed below HTTP: DNS, TLS, connection, timeout.
-pub(super) fn describe(error: &reqwest::Error, url: &str) -> anyhow::Error {
+pub(crate) fn describe(error: &reqwest::Error, url: &str) -> anyhow::Error {
     let causes = chain(error);
     let io_kind = causes.iter().find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
     let tls = causes.iter().find_map(|cause| tls_error(*cause));
@@ -74,7 +74,7 @@ pub(super) fn describe(error: &reqwest::Error, url: &str) -> anyhow::Error {
     let message = match io_kind {
         _ if error.is_timeout() => format!("the hub at {url} does not answer in time"),
         _ if tls.is_some() => format!("no secure connection to {url}: {}", tls.unwrap_or_default()),
-        Some(io::ErrorKind::ConnectionRefused) => format!("no hub answers at {url} (start one: bellwire serve)"),
+        Some(io::ErrorKind::ConnectionRefused) => format!("no hub answers at {url} (start one: bellwire start)"),
         _ if error.is_connect() => format!("the hub at {url} cannot be reached: {last}"),
         _ if error.is_decode() => format!("{url} answers, but not like a Bellwire: is the address right?"),
         _ => format!("the connection to {url} broke off: {last}"),

@@ -9,6 +9,10 @@ use super::when;
 use crate::client::{Client, Connection, with_query};
 use crate::output::{MUTED, SAID, STRONG, cell, items, paint, print_json, say_next_page, seconds, text};
 
+/// The width of the column for ids, with two spaces. A session of a harness has an id of 49 characters.
+const ID_MIN: usize = 38;
+const ID_MAX: usize = 60;
+
 /// List conversations, the most recently used first
 ///
 /// PENDING counts the notifications that the main agent has not been shown yet. `bellwire tail ID` follows a conversation
@@ -54,22 +58,26 @@ pub(crate) fn run(arguments: &ConversationsArgs) -> Result<bool> {
         return print_json(&list);
     }
     let mut out = anstream::stdout().lock();
-    let head = format!("{:38}{:12}{:9}{:>7}  {:22}TITLE", "ID", "USER", "AGENT", "PENDING", "LAST USED");
+    let width =
+        items(&list).iter().map(|one| cell(one, "id").chars().count() + 2).max().unwrap_or(0).clamp(ID_MIN, ID_MAX);
+    let head = format!("{:width$}{:12}{:9}{:>7}  {:22}TITLE", "ID", "USER", "AGENT", "PENDING", "LAST USED");
     writeln!(out, "{}", paint(STRONG, head))?;
     for conversation in items(&list) {
-        writeln!(out, "{}", row(conversation))?;
+        writeln!(out, "{}", row(conversation, width))?;
     }
     say_next_page(&list);
     Ok(true)
 }
 
-fn row(conversation: &Value) -> String {
+fn row(conversation: &Value, width: usize) -> String {
     let presence = text(conversation, "presence");
     let style = if presence == "working" { SAID } else { MUTED };
     let presence = paint(style, format!("{presence:9}"));
     let pending = conversation["pending"].as_u64().unwrap_or(0);
     let (id, user, used) =
         (cell(conversation, "id"), cell(conversation, "user_id"), seconds(conversation, "last_used_at"));
-    let row = format!("{id:38}{user:12}{presence}{pending:>7}  {used:22}{}", cell(conversation, "title"));
+    // Two spaces stay between the columns, however long the id is.
+    let id = format!("{id}  ");
+    let row = format!("{id:width$}{user:12}{presence}{pending:>7}  {used:22}{}", cell(conversation, "title"));
     row.trim_end().to_owned()
 }

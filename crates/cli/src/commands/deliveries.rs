@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::authority;
 use crate::client::{Client, Connection, segment};
 use crate::output::{MUTED, SAID, STRONG, WAITS, WRONG, paint, print_json, text};
 
@@ -39,16 +40,16 @@ pub(crate) struct DeliveriesArgs {
 }
 
 pub(crate) fn run(arguments: &DeliveriesArgs) -> Result<bool> {
-    let client = Client::new(&arguments.connection)?;
     match (&arguments.retry, &arguments.cancel) {
-        (Some(id), _) => arguments.change(&client, id, "retry"),
-        (None, Some(id)) => arguments.change(&client, id, "cancel"),
-        (None, None) => arguments.list(&client),
+        (Some(id), _) => arguments.change(id, "retry"),
+        (None, Some(id)) => arguments.change(id, "cancel"),
+        (None, None) => arguments.list(&Client::new(&arguments.connection)?),
     }
 }
 
 impl DeliveriesArgs {
-    fn change(&self, client: &Client, id: &str, what: &str) -> Result<bool> {
+    fn change(&self, id: &str, what: &str) -> Result<bool> {
+        let client = authority::client(&self.connection)?;
         let delivery = client.post(&format!("/v1/deliveries/{}/{what}", segment(id)), &json!({}))?;
         if self.json {
             return print_json(&delivery);

@@ -25,7 +25,7 @@ pub(crate) struct DemoArgs {
 }
 
 pub(crate) fn run(arguments: &DemoArgs) -> Result<bool> {
-    let client = Client::new(&arguments.connection).context("the demo needs a running hub: bellwire serve")?;
+    let client = Client::new(&arguments.connection).context("the demo needs a running hub: bellwire start")?;
     let mut stage = Stage::new(&client, arguments.fast)?;
     let played = script::play(&mut stage);
     let conversation = stage.conversation.clone();

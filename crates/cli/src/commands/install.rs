@@ -1,6 +1,8 @@
+mod service;
+
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use bellwire_server::config::Secret;
 use clap::Args;
 use reqwest::Method;
@@ -16,8 +18,10 @@ use crate::{authority, settings};
 ///
 /// Adds entries to the harness's configuration and keeps everything else in it; the former file stays beside it with the
 /// ending .before-bellwire. Makes a token for the harness and writes it into hosts/HOST.toml in your configuration folder.
-/// Running it again repairs what is missing. It starts no program.
+/// Running it again repairs what is missing. It starts no program unless you say so: with `--service`, or on a terminal when it
+/// asks because no hub runs.
 #[derive(Args)]
+#[command(arg_required_else_help = true)]
 pub(crate) struct InstallArgs {
     /// The harness
     host: Host,
@@ -29,19 +33,34 @@ pub(crate) struct InstallArgs {
     /// Show a line in the harness whenever notifications are given to the agent, if it can
     #[arg(long)]
     visible: bool,
+    /// Let notifications start a turn in idle sessions; see `bellwire wake`
+    #[arg(long)]
+    wake: bool,
+    /// Let this command line start it, for a harness that has no way of its own; see `bellwire wake --command`
+    #[arg(long, value_name = "CMD")]
+    wake_command: Option<String>,
+    /// Run the hub in the background, now and whenever you log in: a systemd user unit or a launchd agent, and one for
+    /// `bellwire wake` if sessions may be woken
+    #[arg(long)]
+    service: bool,
     #[command(flatten)]
     connection: Connection,
 }
 
 /// Remove what `install` added to a harness
 ///
-/// Removes only Bellwire's entries, whatever else has changed, and the harness's token.
+/// Removes only Bellwire's entries, whatever else has changed, and the harness's token. With the last harness, it also removes
+/// what `install --service` has set up.
 #[derive(Args)]
+#[command(arg_required_else_help = true)]
 pub(crate) struct UninstallArgs {
     /// The harness
     host: Host,
     #[command(flatten)]
     place: PlaceArgs,
+    /// Also end the hub in the background that `install --service` has set up, if other harnesses use it too
+    #[arg(long)]
+    service: bool,
     #[command(flatten)]
     connection: Connection,
 }
@@ -71,13 +90,24 @@ impl PlaceArgs {
 
 pub(crate) fn run_install(arguments: &InstallArgs) -> Result<bool> {
     let InstallArgs { host, place, .. } = arguments;
-    let installation = place.installation(*host, install::binary(place.binary.as_deref())?)?;
+    if arguments.wake && arguments.wake_command.is_none() && !host.can_be_woken() {
+        bail!("{} has no way to be woken; say --wake-command", host.title());
+    }
+    let binary = install::binary(place.binary.as_deref())?;
+    let installation = place.installation(*host, binary.clone())?;
     let changes = installation.additions()?;
+    let runs_hub = service::is_wanted(arguments)?;
     if place.dry_run {
         anstream::print!("{}", printable_lines(&changes.difference()));
+        if runs_hub {
+            anstream::print!("{}", printable_lines(&service::difference(arguments, &binary)?));
+        }
         let file = HostFile::path(*host)?;
         anstream::eprintln!("{}", paint(MUTED, format!("and a token in {}; nothing was changed", file.display())));
         return Ok(true);
+    }
+    if runs_hub {
+        service::set_up(arguments, &binary)?;
     }
     let _lock = install::lock(*host)?;
     // Before a file is changed: without a hub nothing is installed.
@@ -102,11 +132,16 @@ pub(crate) fn run_install(arguments: &InstallArgs) -> Result<bool> {
     if let Some(former) = former.filter(|former| former.token_id != file.token_id) {
         revoke(&arguments.connection, &former);
     }
+    match (arguments.wakes(), runs_hub) {
+        (true, true) => super::background::start_waker(&arguments.connection.data_dir()?)?,
+        (true, false) => anstream::eprintln!("next     let bellwire wake run: it wakes the sessions"),
+        (false, _) => {}
+    }
     Ok(true)
 }
 
 pub(crate) fn run_uninstall(arguments: &UninstallArgs) -> Result<bool> {
-    let UninstallArgs { host, place, connection } = arguments;
+    let UninstallArgs { host, place, connection, .. } = arguments;
     let installation = place.installation(*host, "bellwire".to_owned())?;
     // The token is used by the installations of projects too.
     let path = Some(HostFile::path(*host)?).filter(|path| place.project.is_none() && path.exists());
@@ -117,7 +152,9 @@ pub(crate) fn run_uninstall(arguments: &UninstallArgs) -> Result<bool> {
         return Ok(true);
     }
     let _lock = install::lock(*host)?;
-    for changed in installation.removals()?.apply()? {
+    let changes = installation.removals()?;
+    let state = if changes.is_empty() && path.is_none() { "was not connected" } else { "is no longer connected" };
+    for changed in changes.apply()? {
         anstream::eprintln!("changed  {}", printable(&changed.display().to_string()));
     }
     if let Some(path) = path {
@@ -129,7 +166,9 @@ pub(crate) fn run_uninstall(arguments: &UninstallArgs) -> Result<bool> {
             Err(error) => warn(&format!("its token may still be valid ({error:#}); bellwire token list shows it")),
         }
     }
-    anstream::eprintln!("{}", paint(SAID, format!("{} is no longer connected", host.title())));
+    // After the token was revoked, for which the hub is needed.
+    service::remove(&connection.settings, arguments.service)?;
+    anstream::eprintln!("{}", paint(SAID, format!("{} {state}", host.title())));
     Ok(true)
 }
 
@@ -153,6 +192,11 @@ fn revoke(connection: &Connection, file: &HostFile) {
 }
 
 impl InstallArgs {
+    /// Whether `bellwire wake` has something to do for the harness. OpenCode's plugin needs none.
+    fn wakes(&self) -> bool {
+        self.wake_command.is_some() || (self.wake && self.host != Host::OpenCode)
+    }
+
     /// The hub and a token that works: the one from before, or a new one.
     fn host_file(&self, former: Option<&HostFile>) -> Result<HostFile> {
         let url = self.connection.url()?;
@@ -163,14 +207,15 @@ impl InstallArgs {
         if let Some(known) = former.filter(|former| former.user == user && former.url == url)
             && is_valid(known)?
         {
-            return Ok(HostFile { visible: self.visible, ..known.clone() });
+            let wake_command = self.wake_command.clone();
+            return Ok(HostFile { visible: self.visible, wake: self.wake, wake_command, ..known.clone() });
         }
         let body = json!({
             "scope": "agent", "user_id": user, "origin": self.host.name(),
             "name": format!("install {}", self.host.name()),
         });
         let created = authority::client(&self.connection)?.post("/v1/tokens", &body);
-        let created = created.context("the hub makes the harness's token; start it with bellwire serve")?;
+        let created = created.context("the hub makes the harness's token; start it with bellwire start")?;
         let text = |key: &str| created[key].as_str().map(str::to_owned);
         Ok(HostFile {
             url,
@@ -179,6 +224,8 @@ impl InstallArgs {
             user,
             timeout_ms: former.map_or(HostFile::TIMEOUT_MS, |former| former.timeout_ms),
             visible: self.visible,
+            wake: self.wake,
+            wake_command: self.wake_command.clone(),
         })
     }
 }

@@ -1,7 +1,7 @@
 mod bridge;
 mod changes;
 mod embedded;
-mod harness_session;
+pub(crate) mod harness_session;
 
 use anyhow::{Context as _, Result};
 use clap::Args;

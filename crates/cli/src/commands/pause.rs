@@ -47,15 +47,28 @@ impl Which {
             (None, false) => Some(of_shell(|name| std::env::var(name).ok())?),
         };
         let changed = notes::set_paused(conversation.as_deref(), paused)?;
-        let name = conversation.as_deref().unwrap_or("every session");
+        let Some(name) = conversation else {
+            anstream::eprintln!("{}", told_of_all(paused, changed));
+            return Ok(true);
+        };
         let state = match (paused, changed) {
             (true, true) => "is silent until bellwire resume",
             (true, false) => "was silent already",
+            (false, _) if notes::is_paused(&name) => "stays silent: all sessions are, until bellwire resume --all",
             (false, true) => "hears again",
             (false, false) => "was not silent",
         };
-        anstream::eprintln!("{} {state}", printable(name));
+        anstream::eprintln!("{} {state}", printable(&name));
         Ok(true)
+    }
+}
+
+const fn told_of_all(paused: bool, changed: bool) -> &'static str {
+    match (paused, changed) {
+        (true, true) => "every session is silent until bellwire resume --all",
+        (true, false) => "every session was silent already",
+        (false, true) => "every session hears again",
+        (false, false) => "no session was silent",
     }
 }
 

@@ -7,6 +7,7 @@ use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use super::when;
+use crate::authority;
 use crate::client::{Client, Connection, segment};
 use crate::output::{MUTED, STRONG, paint, print_json, printable, text};
 
@@ -47,7 +48,7 @@ pub(crate) fn run(arguments: &RemindArgs) -> Result<bool> {
         (Some(message), _) => arguments.set(message),
         (None, Some(id)) => {
             let path = format!("/v1/reminders/{}", segment(id));
-            Client::new(&arguments.connection)?.call(Method::DELETE, &path, None)?;
+            authority::client(&arguments.connection)?.call(Method::DELETE, &path, None)?;
             anstream::eprintln!("cancelled {}", printable(id));
             Ok(true)
         }
@@ -62,7 +63,7 @@ impl RemindArgs {
         let context = [("user_id", &self.user), ("conversation_id", &self.conversation)];
         let context = context.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value.as_ref()?))));
         let call = json!({ "arguments": { "message": message, "at": at }, "context": Map::from_iter(context) });
-        let answer = Client::new(&self.connection)?.post("/v1/tools/remind", &call)?;
+        let answer = authority::client(&self.connection)?.post("/v1/tools/remind", &call)?;
         if answer["success"] != true {
             let hint = if self.user.is_none() { "; --user names the person" } else { "" };
             bail!("{}{hint}", text(&answer, "message"));

@@ -93,7 +93,7 @@ async fn wait(mut child: Child) -> Result<ExitStatus> {
         tokio::select! {
             ended = &mut ended => return Ok(ended??),
             is_kill = signals.next() => if is_kill {
-                super::background::terminate(pid)?;
+                crate::background::terminate(pid)?;
             },
         }
     }
@@ -143,7 +143,7 @@ impl Signals {
 }
 
 /// The code with which a shell would report this end.
-fn exit_code(status: ExitStatus) -> i32 {
+pub(crate) fn exit_code(status: ExitStatus) -> i32 {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return 128 + signal;

@@ -37,13 +37,16 @@ pub(crate) struct Serve {
     /// A folder with your own subscribers; they are added to the bundled ones or replace them by id
     #[arg(long, value_name = "DIR")]
     subscribers: Option<PathBuf>,
+    /// Write the log to this file instead of standard error, and move it aside when it is full
+    #[arg(long, value_name = "FILE", hide = true)]
+    log_file: Option<PathBuf>,
     #[command(flatten)]
     settings: Settings,
 }
 
 pub(crate) fn run(arguments: &Serve) -> Result<bool> {
     let loaded = arguments.load()?;
-    let log = Log::start(&loaded.config.log)?;
+    let log = Log::start(&loaded.config.log, arguments.log_file.as_deref())?;
     loaded.warnings.iter().for_each(|warning| log.say(&warning_line(&warning.to_string())));
     bellwire_server::descriptors::raise_limit();
     tokio::runtime::Runtime::new().context("cannot start")?.block_on(serve(loaded, &log))
@@ -74,7 +77,7 @@ async fn serve(loaded: LoadedConfig, log: &Log) -> Result<bool> {
     let listen = loaded.config.listen;
     let listener = TcpListener::bind(listen)
         .await
-        .with_context(|| format!("cannot listen on {listen} (another port: --port 0 takes a free one)"))?;
+        .with_context(|| format!("cannot listen on {listen} (another port: --port, or server.listen of the configuration; 0 takes a free one)"))?;
     data_dir::create(&dir)?;
     if data_dir::close_admin_token(&dir)? {
         let path = data_dir::token_path(&dir);

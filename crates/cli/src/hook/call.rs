@@ -36,16 +36,16 @@ pub(super) enum Moment {
 
 /// A tool call that has ended.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct ToolCall {
-    pub(super) name: String,
-    pub(super) outcome: Outcome,
-    pub(super) arguments: Option<Value>,
-    pub(super) error: Option<String>,
-    pub(super) duration_ms: Option<u64>,
+pub(crate) struct ToolCall {
+    pub(crate) name: String,
+    pub(crate) outcome: Outcome,
+    pub(crate) arguments: Option<Value>,
+    pub(crate) error: Option<String>,
+    pub(crate) duration_ms: Option<u64>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     Success,
     Failure,
     Timeout,
@@ -61,12 +61,12 @@ const ERROR_MAX: usize = 1000;
 const NAME_MAX: usize = 200;
 
 impl ToolCall {
-    pub(super) fn new(name: &str, outcome: Outcome) -> Self {
+    pub(crate) fn new(name: &str, outcome: Outcome) -> Self {
         Self { name: name.to_owned(), outcome, arguments: None, error: None, duration_ms: None }
     }
 
     /// The field `observed` of an injection. The model has read the result itself.
-    pub(super) fn observed(&self) -> Value {
+    pub(crate) fn observed(&self) -> Value {
         let mut observed = Map::from_iter([
             ("tool_name".to_owned(), json!(single_line(&self.name))),
             ("outcome".to_owned(), json!(self.outcome.as_str())),
@@ -82,7 +82,7 @@ impl ToolCall {
     }
 
     /// The same as an event, for a moment at which nothing can be given to the model.
-    pub(super) fn event(&self) -> Value {
+    pub(crate) fn event(&self) -> Value {
         let mut payload = self.observed();
         if let Some(payload) = payload.as_object_mut() {
             payload.remove("outcome");
@@ -109,7 +109,7 @@ impl Outcome {
     }
 
     /// The outcome of a call that failed with this text.
-    pub(super) fn of_error(error: &str) -> Self {
+    pub(crate) fn of_error(error: &str) -> Self {
         if error.to_ascii_lowercase().contains("timed out") { Self::Timeout } else { Self::Failure }
     }
 }
@@ -119,7 +119,8 @@ pub(super) fn text(input: &Value, key: &str) -> Option<String> {
     input[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-fn bounded(arguments: &Value) -> Value {
+/// Arguments as they are reported: long ones by their digest.
+pub(crate) fn bounded(arguments: &Value) -> Value {
     let text = arguments.to_string();
     if text.len() <= ARGUMENTS_MAX && depth(arguments) <= ARGUMENTS_DEPTH_MAX {
         return arguments.clone();

@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use super::call::{HookCall, Moment, Outcome, ToolCall, text};
-use super::claude_code;
+use super::{claude_code, codex_transcript};
 
 pub(super) fn read(input: &Value) -> Option<HookCall> {
     let moment = match input["hook_event_name"].as_str()? {
         // There is no event for failures.
         "PostToolUse" => {
             let call = claude_code::tool(input, Outcome::Success)?;
-            claude_code::after_tool(input, with_response(call, &input["tool_response"]))
+            claude_code::after_tool(input, with_outcome(call, input))
         }
         "PostCompact" => Moment::Compaction,
         // Codex has no limit of its own.
@@ -21,11 +21,13 @@ pub(super) fn read(input: &Value) -> Option<HookCall> {
     Some(HookCall { session, agent: text(input, "agent_id"), folder: text(input, "cwd"), moment })
 }
 
-/// The outcome by the result. Of a command, the hook is given only what it printed, not how it ended: it counts as a success,
-/// and its text is not searched, because it may contain any words.
-fn with_response(call: ToolCall, response: &Value) -> ToolCall {
+/// The outcome of a call. Of a command, the hook is given only what it printed, not how it ended: that stands in the
+/// transcript. What a command printed is not searched, because it may contain any words.
+fn with_outcome(call: ToolCall, input: &Value) -> ToolCall {
+    let response = &input["tool_response"];
     let is_error = response["isError"] == true || response["is_error"] == true;
-    match response["exit_code"].as_i64().filter(|code| *code != 0) {
+    let noted = || codex_transcript::exit_code(&text(input, "transcript_path")?, &text(input, "tool_use_id")?);
+    match response["exit_code"].as_i64().or_else(noted).filter(|code| *code != 0) {
         Some(code) => ToolCall { outcome: Outcome::Failure, error: Some(format!("exit code {code}")), ..call },
         None if is_error => ToolCall { outcome: Outcome::Failure, ..call },
         None => call,

@@ -27,20 +27,20 @@ pub(crate) struct Notes {
 }
 
 /// A call whose answer has not been written yet.
-pub(super) struct PendingCall {
+pub(crate) struct PendingCall {
     /// The note, locked for as long as this process lives. `None` if it cannot be written, as on a full disk.
     note: Option<(PathBuf, fs::File)>,
 }
 
 /// An earlier call whose answer may not have reached the model.
-pub(super) struct LeftOver {
-    pub(super) call_id: String,
+pub(crate) struct LeftOver {
+    pub(crate) call_id: String,
     path: PathBuf,
 }
 
 impl Notes {
     /// The notes of an agent; `None` if there is no folder for them.
-    pub(super) fn of(conversation: &str, agent: &str) -> Option<Self> {
+    pub(crate) fn of(conversation: &str, agent: &str) -> Option<Self> {
         Self::below(&state_folder()?, conversation, agent)
     }
 
@@ -51,7 +51,7 @@ impl Notes {
     }
 
     /// Notes a call before the hub is asked; `None` if another hook has the same call.
-    pub(super) fn begin(&self, call_id: &str) -> Option<PendingCall> {
+    pub(crate) fn begin(&self, call_id: &str) -> Option<PendingCall> {
         let path = self.folder.join(format!("call-{}", file_name(call_id)));
         let mut file = match fs::OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => file,
@@ -68,7 +68,7 @@ impl Notes {
     }
 
     /// The calls of hooks that were killed before they had written their answer, oldest first, as many as one injection takes.
-    pub(super) fn left_over(&self) -> Vec<LeftOver> {
+    pub(crate) fn left_over(&self) -> Vec<LeftOver> {
         let calls = entries(&self.folder).filter(|(name, _)| name.starts_with("call-"));
         let mut old: Vec<(SystemTime, PathBuf)> =
             calls.filter_map(|(_, path)| Some((old_since(&path)?, path))).collect();
@@ -88,11 +88,11 @@ impl Notes {
     }
 
     /// Whether the model was told its boundary.
-    pub(super) fn is_introduced(&self) -> bool {
+    pub(crate) fn is_introduced(&self) -> bool {
         self.folder.join("introduced").exists()
     }
 
-    pub(super) fn set_introduced(&self, introduced: bool) {
+    pub(crate) fn set_introduced(&self, introduced: bool) {
         let path = self.folder.join("introduced");
         // Not being able to note it means that the model is told once more.
         let _ = if introduced { fs::write(path, "") } else { fs::remove_file(path) };
@@ -101,7 +101,7 @@ impl Notes {
 
 impl PendingCall {
     /// The answer has reached the harness, or there is none.
-    pub(super) fn done(self) {
+    pub(crate) fn done(self) {
         if let Some((path, _)) = self.note {
             let _ = fs::remove_file(path);
         }
@@ -125,7 +125,7 @@ fn old_since(path: &Path) -> Option<SystemTime> {
 
 impl LeftOver {
     /// The hub has been told.
-    pub(super) fn done(self) {
+    pub(crate) fn done(self) {
         let _ = fs::remove_file(self.path);
     }
 }
@@ -144,7 +144,7 @@ pub(super) fn note_asked(host: Host) {
 /// Deletes the notes of sessions that were not used for a month.
 pub(super) fn forget_old_sessions() {
     if let Some(state) = state_folder() {
-        forget_old(&state.join("sessions"));
+        ["sessions", "woken"].iter().for_each(|name| forget_old(&state.join(name)));
     }
 }
 
@@ -160,13 +160,19 @@ fn forget_old(sessions: &Path) {
     }
 }
 
-/// Marks a session, or every session, as one that hears nothing; or ends that.
+/// Marks a session, or every session, as one that hears nothing; or ends that. Without a conversation the end is that of each
+/// session's own mark too. Returns whether anything changed.
 pub(crate) fn set_paused(conversation: Option<&str>, paused: bool) -> std::io::Result<bool> {
     let Some(state) = state_folder() else {
         return Err(std::io::Error::other("there is no home folder, so no folder for notes"));
     };
     let folder = state.join("paused");
     make_private_folder(&folder)?;
+    if conversation.is_none() && !paused {
+        let marks: Vec<_> = entries(&folder).collect();
+        marks.iter().try_for_each(|(_, path)| fs::remove_file(path))?;
+        return Ok(!marks.is_empty());
+    }
     let path = folder.join(conversation.map_or_else(|| "all".to_owned(), pause_name));
     let before = path.exists();
     match (paused, before) {
@@ -186,7 +192,7 @@ fn pause_name(conversation: &str) -> String {
     format!("one-{}", file_name(conversation))
 }
 
-fn entries(folder: &Path) -> impl Iterator<Item = (String, PathBuf)> {
+fn entries(folder: &Path) -> impl Iterator<Item = (String, PathBuf)> + use<> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()))
 }

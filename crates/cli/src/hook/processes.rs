@@ -46,10 +46,21 @@ pub(crate) fn session_of_parent(host: Host) -> FoundSession {
     folder.map_or(FoundSession::None, |folder| session_in(&folder))
 }
 
+/// Whether a hook has noted that the harness that started this process has this session.
+pub(crate) fn is_registered(host: Host, session: &str) -> bool {
+    let folder = harness(host).and_then(|process| Some(folder_of(&state_folder()?, host, &process)));
+    folder.is_some_and(|folder| folder.join(file_name(session)).exists())
+}
+
 /// Deletes what was noted of processes that have ended.
 pub(super) fn forget_ended() {
-    let Some(state) = state_folder() else { return };
-    for entry in fs::read_dir(state.join("processes")).into_iter().flatten().flatten() {
+    if let Some(state) = state_folder() {
+        forget_ended_in(&state.join("processes"));
+    }
+}
+
+fn forget_ended_in(processes: &Path) {
+    for entry in fs::read_dir(processes).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let mut parts = name.rsplit('-');
         let (started, id) =
@@ -73,10 +84,27 @@ fn session_in(folder: &Path) -> FoundSession {
 }
 
 /// A process and when it started, because ids are used again.
-#[derive(Debug, PartialEq, Eq)]
-struct Process {
-    id: u32,
-    started: u64,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) id: u32,
+    pub(crate) started: u64,
+}
+
+impl Process {
+    /// The process with this id; `None` if there is none.
+    pub(crate) fn of(id: u32) -> Option<Self> {
+        Some(Self { id, started: start_time(id)? })
+    }
+
+    /// Whether it still runs, and the id is not another process's now.
+    pub(crate) fn is_running(&self) -> bool {
+        start_time(self.id) == Some(self.started)
+    }
+
+    /// The program that it runs, where the system says so.
+    pub(super) fn program(&self) -> Option<PathBuf> {
+        fs::read_link(format!("/proc/{}/exe", self.id)).ok().filter(|path| path.is_file())
+    }
 }
 
 fn folder_of(state: &Path, host: Host, process: &Process) -> PathBuf {
@@ -85,13 +113,13 @@ fn folder_of(state: &Path, host: Host, process: &Process) -> PathBuf {
 
 /// The nearest process above this one that is not a shell. OpenCode names itself; other harnesses that run in a shell of
 /// OpenCode inherit that name.
-fn harness(host: Host) -> Option<Process> {
+pub(super) fn harness(host: Host) -> Option<Process> {
     let named = std::env::var("OPENCODE_PID").ok().filter(|_| host == Host::OpenCode);
     let id = match named.and_then(|id| id.parse().ok()) {
         Some(id) => id,
         None => nearest_other_than_shells(parent()?)?,
     };
-    Some(Process { id, started: start_time(id)? })
+    Process::of(id)
 }
 
 fn nearest_other_than_shells(mut id: u32) -> Option<u32> {
@@ -158,7 +186,9 @@ impl Status {
     fn parse(stat: &str) -> Option<Self> {
         let (name, rest) = (stat.find('(')? + 1, stat.rfind(')')?);
         let mut fields = stat[rest + 1..].split_whitespace();
-        let parent = fields.nth(1)?.parse().ok()?;
+        // A zombie has ended, and its parent has not read its exit status: containers often have no init process that does.
+        fields.next().filter(|state| !matches!(*state, "Z" | "X"))?;
+        let parent = fields.next()?.parse().ok()?;
         Some(Self { name: stat.get(name..rest)?.to_owned(), parent, started: fields.nth(17)?.parse().ok()? })
     }
 }
@@ -179,10 +209,27 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
+    fn a_process_with_the_id_of_another_that_has_ended_has_none_of_its_sessions() {
+        let state = tempfile::tempdir().expect("a folder");
+        let id = std::process::id();
+        let started = start_time(id).expect("it runs");
+        let of = |started| folder_of(state.path(), Host::Gemini, &Process { id, started });
+        for folder in [of(started), of(started - 1)] {
+            fs::create_dir_all(&folder).expect("it can be made");
+            fs::write(folder.join("s"), "s").expect("it can be written");
+        }
+        assert_eq!(session_in(&of(started + 1)), FoundSession::None);
+        forget_ended_in(&state.path().join("processes"));
+        assert!(of(started).exists() && !of(started - 1).exists());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
     fn the_status_of_a_process_with_a_strange_name_is_read() {
         let stat = "77 (a) b (c) S 12 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 1";
         let status = Status::parse(stat).expect("it is valid");
         assert_eq!((status.name.as_str(), status.parent, status.started), ("a) b (c", 12, 12345));
+        assert!(Status::parse(&stat.replace(" S ", " Z ")).is_none(), "a zombie has ended");
         assert!(start_time(std::process::id()).is_some());
     }
 }

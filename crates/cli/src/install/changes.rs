@@ -17,8 +17,8 @@ pub(super) const BACKUP_ENDING: &str = ".before-bellwire";
 
 /// A file and what it becomes.
 #[derive(Debug)]
-pub(super) struct FileChange {
-    pub(super) path: PathBuf,
+pub(crate) struct FileChange {
+    pub(crate) path: PathBuf,
     pub(super) before: Option<String>,
     /// `None`: the file is deleted.
     pub(super) after: Option<String>,
@@ -28,19 +28,19 @@ pub(super) struct FileChange {
 
 impl FileChange {
     /// Reads a file and computes what it becomes.
-    pub(super) fn of(path: PathBuf, edit: impl FnOnce(Option<&str>) -> Result<Option<String>>) -> Result<Self> {
+    pub(crate) fn of(path: PathBuf, edit: impl FnOnce(Option<&str>) -> Result<Option<String>>) -> Result<Self> {
         let before = read(&path)?;
         let after = edit(before.as_deref()).with_context(|| format!("{} cannot be edited", path.display()))?;
         Ok(Self { path, before, after, keeps_former: false })
     }
 
-    pub(super) fn is_change(&self) -> bool {
+    pub(crate) fn is_change(&self) -> bool {
         self.before != self.after
     }
 
     /// Writes the file, and keeps the former one if that is wanted. The file is replaced at once, so that a harness that reads it
     /// meanwhile sees one or the other. A link stays a link.
-    pub(super) fn apply(&self) -> Result<()> {
+    pub(crate) fn apply(&self) -> Result<()> {
         let path = target(&self.path);
         let cannot = || format!("cannot write {}", path.display());
         let is_link = fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink());
@@ -67,7 +67,7 @@ impl FileChange {
     }
 
     /// The change as a unified difference.
-    pub(super) fn difference(&self) -> String {
+    pub(crate) fn difference(&self) -> String {
         let name = |text: &Option<String>| match text {
             Some(_) => self.path.display().to_string(),
             None => "/dev/null".to_owned(),
@@ -252,6 +252,14 @@ mod tests {
         assert_eq!(fs::read_to_string(backup(&path)).expect("a backup"), "None");
         assert_eq!(crate::data_dir::open_to_others(&path), None);
         assert_eq!(crate::data_dir::open_to_others(&backup(&path)), None);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("its mode can be set");
+            let change = FileChange::of(path.clone(), |_| Ok(Some("newer".into()))).expect("it can be read");
+            change.apply().expect("it can be written");
+            assert_eq!(fs::metadata(&path).expect("a file").permissions().mode() & 0o777, 0o640);
+        }
     }
 
     #[cfg(unix)]
@@ -272,6 +280,23 @@ mod tests {
         fs::remove_file(&file).expect("it can be removed");
         let dangling = FileChange::of(link.clone(), |_| Ok(Some("new".into()))).expect("it can be read");
         assert!(dangling.apply().expect_err("it leads nowhere").to_string().contains("a link to a file"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_keeps_its_owner() {
+        use std::os::unix::fs::{MetadataExt as _, chown};
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("settings.json");
+        fs::write(&path, "old").expect("it can be written");
+        // Only the operator can give files away; for others there is nothing to test.
+        if chown(&path, Some(4711), Some(4712)).is_err() {
+            return;
+        }
+        let change = FileChange::of(path.clone(), |_| Ok(Some("new".into()))).expect("it can be read");
+        change.apply().expect("it can be written");
+        let after = fs::metadata(&path).expect("a file");
+        assert_eq!((after.uid(), after.gid()), (4711, 4712));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Edits of JSON with comments that keep every other byte: a small parser that knows where each value stands.
+//! Edits of JSON with comments that keep every other byte.
 //!
 //! Settings files belong to people, who order, indent and comment them. So a value is inserted behind the last one of its
 //! container, in the file's own indentation, and removed with exactly the bytes that inserting it added.
@@ -6,24 +6,7 @@
 use anyhow::{Result, bail, ensure};
 use serde_json::Value;
 
-/// Deeper files are refused.
-const DEPTH_MAX: usize = 100;
-
-/// A value in the text: its first byte, and the one behind its last.
-#[derive(Debug)]
-struct Node {
-    start: usize,
-    end: usize,
-    kind: Kind,
-}
-
-#[derive(Debug)]
-enum Kind {
-    /// Each member: where its name begins, its name, its value.
-    Object(Vec<(usize, String, Node)>),
-    Array(Vec<Node>),
-    Other,
-}
+use super::json_node::{Kind, Node, comma_in, find, parse, value_of};
 
 /// Sets the member at `path` to a value. Containers that are missing on the way are made. Returns the text unchanged if it
 /// has that value already.
@@ -134,13 +117,6 @@ fn without(text: &str, parent: &Node, spans: &[(usize, usize)], at: usize) -> St
     format!("{}{lead}{tail}{}", &text[..from], &text[to..])
 }
 
-/// The comma between two values.
-fn comma_in(between: &str) -> Option<usize> {
-    let mut parser = Parser { text: between, at: 0 };
-    parser.space();
-    parser.rest().starts_with(',').then_some(parser.at)
-}
-
 /// The text with a new last child of a container.
 fn insert(text: &str, parent: &Node, key: Option<&str>, value: &Value) -> String {
     let unit = unit(text);
@@ -187,167 +163,12 @@ fn indentation_before(text: &str, at: usize) -> String {
     line.chars().take_while(|c| *c == ' ' || *c == '\t').collect()
 }
 
-/// The value at a path of names, and of indexes into arrays.
-fn find<'a>(node: &'a Node, path: &[&str]) -> Option<&'a Node> {
-    let Some((key, rest)) = path.split_first() else { return Some(node) };
-    let child = match &node.kind {
-        // Of a name that stands twice, the last counts.
-        Kind::Object(members) => members.iter().rev().find(|(_, name, _)| name == key).map(|(_, _, child)| child)?,
-        Kind::Array(items) => items.get(key.parse::<usize>().ok()?)?,
-        Kind::Other => return None,
-    };
-    find(child, rest)
-}
-
 /// The deepest object on a path that exists, and the rest of the path.
 fn deepest<'a, 'p>(root: &'a Node, path: &'p [&'p str]) -> Result<(&'a Node, &'p [&'p str])> {
     let depth = (0..path.len()).rev().find(|depth| find(root, &path[..*depth]).is_some()).unwrap_or(0);
     let node = find(root, &path[..depth]).unwrap_or(root);
     ensure!(matches!(node.kind, Kind::Object(_)), "{} is not an object", path[..depth].join("."));
     Ok((node, &path[depth..]))
-}
-
-/// The value of a node, without its comments and trailing commas.
-fn value_of(text: &str, node: &Node) -> Result<Value> {
-    Ok(match &node.kind {
-        Kind::Object(members) => {
-            let members = members.iter().map(|(_, name, node)| Ok((name.clone(), value_of(text, node)?)));
-            Value::Object(members.collect::<Result<_>>()?)
-        }
-        Kind::Array(items) => Value::Array(items.iter().map(|item| value_of(text, item)).collect::<Result<_>>()?),
-        Kind::Other => serde_json::from_str(&text[node.start..node.end])?,
-    })
-}
-
-fn parse(text: &str) -> Result<Node> {
-    let mut parser = Parser { text, at: 0 };
-    let root = parser.value(0)?;
-    parser.space();
-    ensure!(parser.at == text.len(), "line {}: text behind the end of the JSON", parser.line());
-    ensure!(matches!(root.kind, Kind::Object(_)), "it is not a JSON object");
-    Ok(root)
-}
-
-struct Parser<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl Parser<'_> {
-    fn rest(&self) -> &str {
-        &self.text[self.at..]
-    }
-
-    fn line(&self) -> usize {
-        self.text[..self.at].matches('\n').count() + 1
-    }
-
-    /// Skips space and comments.
-    fn space(&mut self) {
-        loop {
-            let rest = self.rest();
-            let trimmed = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\u{feff}');
-            let skipped = rest.len() - trimmed.len();
-            let comment = if trimmed.starts_with("//") {
-                trimmed.find('\n').unwrap_or(trimmed.len())
-            } else if let Some(inside) = trimmed.strip_prefix("/*") {
-                inside.find("*/").map_or(trimmed.len(), |end| end + 4)
-            } else {
-                0
-            };
-            if skipped + comment == 0 {
-                return;
-            }
-            self.at += skipped + comment;
-        }
-    }
-
-    fn value(&mut self, depth: usize) -> Result<Node> {
-        ensure!(depth < DEPTH_MAX, "it is nested too deeply");
-        self.space();
-        let start = self.at;
-        let kind = match self.rest().bytes().next() {
-            Some(b'{') => self.object(depth)?,
-            Some(b'[') => self.array(depth)?,
-            Some(b'"') => {
-                self.string()?;
-                Kind::Other
-            }
-            Some(_) => {
-                let is_end = |c: char| c.is_ascii_whitespace() || ",]}/".contains(c);
-                let length = self.rest().find(is_end).unwrap_or(self.rest().len());
-                let word = &self.rest()[..length];
-                ensure!(serde_json::from_str::<Value>(word).is_ok(), "line {}: '{word}' is not a value", self.line());
-                self.at += length;
-                Kind::Other
-            }
-            None => bail!("line {}: it ends too early", self.line()),
-        };
-        Ok(Node { start, end: self.at, kind })
-    }
-
-    fn object(&mut self, depth: usize) -> Result<Kind> {
-        let mut members = Vec::new();
-        self.at += 1;
-        while !self.closes('}')? {
-            let start = self.at;
-            let name = self.string()?;
-            self.space();
-            ensure!(self.rest().starts_with(':'), "line {}: a colon is missing", self.line());
-            self.at += 1;
-            members.push((start, name, self.value(depth + 1)?));
-            self.comma('}')?;
-        }
-        Ok(Kind::Object(members))
-    }
-
-    fn array(&mut self, depth: usize) -> Result<Kind> {
-        let mut items = Vec::new();
-        self.at += 1;
-        while !self.closes(']')? {
-            items.push(self.value(depth + 1)?);
-            self.comma(']')?;
-        }
-        Ok(Kind::Array(items))
-    }
-
-    fn closes(&mut self, end: char) -> Result<bool> {
-        self.space();
-        ensure!(!self.rest().is_empty(), "line {}: {end} is missing", self.line());
-        let closes = self.rest().starts_with(end);
-        self.at += usize::from(closes);
-        Ok(closes)
-    }
-
-    fn comma(&mut self, end: char) -> Result<()> {
-        self.space();
-        if self.rest().starts_with(',') {
-            self.at += 1;
-            return Ok(());
-        }
-        ensure!(self.rest().starts_with(end), "line {}: a comma or {end} is missing", self.line());
-        Ok(())
-    }
-
-    fn string(&mut self) -> Result<String> {
-        ensure!(self.rest().starts_with('"'), "line {}: a name in quotes is missing", self.line());
-        let (mut end, mut escaped) = (None, false);
-        for (at, c) in self.rest().char_indices().skip(1) {
-            match c {
-                _ if escaped => escaped = false,
-                '\\' => escaped = true,
-                '"' => {
-                    end = Some(at + 1);
-                    break;
-                }
-                _ => {}
-            }
-        }
-        let Some(end) = end else { bail!("line {}: a quote is missing", self.line()) };
-        let string = serde_json::from_str(&self.rest()[..end])?;
-        self.at += end;
-        Ok(string)
-    }
 }
 
 #[cfg(test)]

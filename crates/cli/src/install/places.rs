@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::codex_trust;
 use crate::hosts::Host;
 
 /// With what the name of the program begins: by that, our hooks are found again.
@@ -135,10 +136,12 @@ impl Site<'_> {
 
     fn codex(&self) -> Vec<Place> {
         let folder = self.own("CODEX_HOME", ".codex", ".codex");
-        let events =
-            ["SessionStart", "UserPromptSubmit", "PostToolUse", "PostCompact", "Stop", "SubagentStop", "SessionEnd"];
+        let events = ["SessionStart", "UserPromptSubmit", "PostToolUse", "PostCompact", "Stop", "SubagentStop"];
+        let mut hooks = self.hook_groups(&events, 10);
+        // More is not allowed for this one; Codex would say so at every start.
+        hooks.extend(self.hook_groups(&["SessionEnd"], codex_trust::SESSION_END_MAX));
         vec![
-            Place { path: folder.join("hooks.json"), entries: self.hook_groups(&events, 10) },
+            Place { path: folder.join("hooks.json"), entries: hooks },
             Place {
                 path: folder.join("config.toml"),
                 entries: vec![Entry::TomlServer(path(&["mcp_servers", "bellwire"]))],

@@ -3,7 +3,7 @@
 use crate::hub::Hub;
 use crate::program::{assert_output, finish, shown, text};
 
-const ACTING: [&[&str]; 13] = [
+const ACTING: [&[&str]; 19] = [
     &["say", "chat", "hello"],
     &["settings", "--user", "ada"],
     &["settings", "set", "--toasts", "off", "--user", "ada"],
@@ -17,7 +17,59 @@ const ACTING: [&[&str]; 13] = [
     &["erase", "ada", "--yes"],
     &["mail", "test", "ada@example.org"],
     &["telegram", "pair", "ada"],
+    &["notify", "telegram", "hello", "--user", "ada"],
+    &["remind", "hello", "--at", "2h", "--user", "ada"],
+    &["remind", "--cancel", "0198c0de-0000-7000-8000-000000000000"],
+    &["deliveries", "--retry", "0198c0de-0000-7000-8000-000000000000"],
+    &["deliveries", "--cancel", "0198c0de-0000-7000-8000-000000000000"],
+    &["install", "codex", "--binary", env!("CARGO_BIN_EXE_bellwire")],
 ];
+
+/// Commands that do not act as a person or as the operator of a running hub: they read, work on files of this machine, or do
+/// what an agent does.
+const OTHERS: &[&str] = &[
+    "serve",
+    "start",
+    "stop",
+    "status",
+    "demo",
+    "emit",
+    "inject",
+    "mcp",
+    "hook",
+    "uninstall",
+    "pause",
+    "resume",
+    "run",
+    "wake",
+    "tail",
+    "trace",
+    "events",
+    "conversations",
+    "ledger",
+    "config",
+    "doctor",
+    "migrate",
+    "simulate",
+    "subscribers",
+    "completions",
+    "help",
+    "ingest",
+    "watch",
+    "wrap",
+];
+
+/// A new command has to be put into one of the two lists.
+#[test]
+fn of_every_command_it_is_known_whether_it_acts_for_a_person() {
+    let help = text(&crate::program::bellwire(&["--help"], "").stdout);
+    let list = help.split("Commands:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).expect("the commands");
+    let names = list.lines().filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+    for name in names {
+        let acts = ACTING.iter().any(|arguments| arguments[0] == name);
+        assert!(acts != OTHERS.contains(&name), "{name}: does it act as a person or as the operator?");
+    }
+}
 
 #[test]
 fn an_agents_shell_needs_a_token_of_its_own_to_act_as_a_person() {

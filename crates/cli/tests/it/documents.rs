@@ -104,7 +104,7 @@ const WEB: &str = "make test-web runs it, in tests/web/docs.test.mjs";
 
 const WEB_EXAMPLES: &str = "starts servers for a browser; make test-web opens the page, in tests/web/examples.test.mjs";
 
-const AGENTS: &str = "needs a harness; make test-agents runs these commands with four real ones";
+const AGENTS: &str = "make test-agents follows the steps with the real programs, in tests/agents/walkthrough.mjs";
 
 const FRAMEWORKS: &str = "make test-examples runs it, in tests/examples/frameworks.py";
 
@@ -118,9 +118,22 @@ pub(crate) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/agent-loop.md", "  the user's text, or a wake", "a picture"),
     ("docs/agent-loop.md", "import json, os", LOOPS),
     ("docs/agent-loop.md", "--- user", LOOPS),
+    (
+        "docs/agents.md",
+        "cargo install",
+        "builds a release; the steps after it are followed with the program of the tests",
+    ),
     ("docs/agents.md", "bellwire start", AGENTS),
-    ("docs/agents.md", "bellwire conversations", AGENTS),
+    ("docs/agents.md", "bellwire install ", AGENTS),
+    ("docs/agents.md", "claude -p", AGENTS),
+    ("docs/agents.md", "codex exec", AGENTS),
+    ("docs/agents.md", "gemini --approval-mode", AGENTS),
+    ("docs/agents.md", "opencode run", AGENTS),
+    ("docs/agents.md", "bellwire run --name build", AGENTS),
     ("docs/agents.md", "Notifications from Bellwire", AGENTS),
+    ("docs/agents.md", "bellwire doctor", AGENTS),
+    ("docs/agents.md", "ok   ", AGENTS),
+    ("docs/agents.md", "bellwire uninstall ", AGENTS),
     ("docs/block.md", "<notifications id=", "a picture; the timelines of the core render such blocks"),
     ("docs/frameworks.md", "import json, logging", FRAMEWORKS),
     ("docs/frameworks.md", "import asyncio\nfrom dataclasses", FRAMEWORKS),

@@ -13,6 +13,7 @@ const COMMANDS: &[&[&str]] = &[
     &["install"],
     &["uninstall"],
     &["run"],
+    &["wrap"],
     &["wake"],
     &["watch"],
     &["pause"],

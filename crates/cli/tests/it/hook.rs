@@ -1,5 +1,7 @@
 //! `bellwire hook` between a harness's input and a real hub.
 
+mod hostile;
+
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant, SystemTime};
@@ -108,93 +110,6 @@ fn a_session_is_told_once_of_what_happened_and_not_of_what_it_read_itself() {
     let expected =
         ["agent.turn.end", "tool.call.success", "tool.call.failure", "task.background.complete", "agent.turn.start"];
     assert_eq!(types, expected, "newest first");
-}
-
-#[test]
-fn without_a_hub_a_hook_is_silent_and_quick() {
-    let agent = Agent::start("claude-code");
-    let input = after_tool("s1", "toolu_1").to_string();
-    let (home, _) = agent.hub.stop();
-    for file in ["url = \"http://127.0.0.1:9\"\ntoken = \"x\"\nuser = \"me\"\n", "no toml", ""] {
-        std::fs::write(home.path().join(".config/bellwire/hosts/claude-code.toml"), file).expect("it can be written");
-        let output = finish(command(home.path()).args(["hook", "claude-code"]), &input);
-        assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
-    }
-    // A hub that accepts and never answers costs `timeout_ms`; the rest is the time in which a process starts here.
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("http://{}", silent.local_addr().expect("its address"));
-    let file = format!("url = \"{url}\"\ntoken = \"x\"\nuser = \"me\"\ntimeout_ms = 200\n");
-    std::fs::write(home.path().join(".config/bellwire/hosts/claude-code.toml"), file).expect("it can be written");
-    let begun = Instant::now();
-    let output = finish(command(home.path()).args(["hook", "claude-code"]), &input);
-    assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
-    for strange in ["", "no json", "[]", "{\"hook_event_name\": 7}"] {
-        let output = finish(command(home.path()).args(["hook", "claude-code"]), strange);
-        assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
-    }
-}
-
-/// A harness takes exit code 2 for a decision: it blocks the prompt, or the end of the turn.
-#[test]
-fn whatever_it_is_called_with_a_hook_never_fails() {
-    let home = tempfile::tempdir().expect("a folder");
-    let calls: [&[&str]; 5] = [
-        &["hook"],
-        &["hook", "no-such-harness"],
-        &["hook", "codex", "--new-flag"],
-        &["hook", "codex", "a", "b"],
-        &["hook", ""],
-    ];
-    for arguments in calls {
-        let output = finish(command(home.path()).args(arguments), "{}");
-        assert!(
-            output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(),
-            "{arguments:?} {output:?}"
-        );
-    }
-}
-
-#[test]
-fn an_input_that_never_ends_does_not_hold_the_agent() {
-    let home = tempfile::tempdir().expect("a folder");
-    let mut child = command(home.path()).args(["hook", "codex"]).stdin(Stdio::piped()).spawn().expect("it starts");
-    // It stays open.
-    let _input = child.stdin.take();
-    assert!(child.wait().expect("it ends").success());
-}
-
-#[test]
-fn results_that_nobody_could_read_do_not_silence_the_agent() {
-    let agent = Agent::start("claude-code");
-    let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
-    let long = format!("\"{}\"", "x".repeat(50 * 1024 * 1024));
-    for (number, result) in [r#""cut \ud83d""#, "1e999", &deep, &long].into_iter().enumerate() {
-        agent.background("s1", &format!("build-{number}"));
-        let input = after_tool("s1", &format!("toolu_{number}")).to_string();
-        let input = input.replace(r#"{"stdout":"ok"}"#, result);
-        assert!(input.contains(result), "it is in the input");
-        let told = text(&agent.hub.run_with(&["hook", "claude-code"], &input).stdout);
-        assert!(told.contains(&format!("build-{number}")), "{told}");
-    }
-    let mut nested = after_tool("s1", "toolu_deep");
-    nested["tool_input"] = (0..100).fold(json!(1), |inner, _| json!([inner]));
-    nested["duration_ms"] = json!(u64::MAX);
-    agent.background("s1", "build-deep");
-    assert!(agent.context(&nested).contains("build-deep"), "the hub accepts what is reported");
-    agent.background("s1", "build-id");
-    assert!(agent.context(&after_tool("s1", &"i".repeat(300))).contains("build-id"), "and the id of the call");
-}
-
-#[test]
-fn a_call_that_the_hub_refuses_is_not_noted() {
-    let agent = Agent::start("claude-code");
-    let file = agent.hub.home.path().join(".config/bellwire/hosts/claude-code.toml");
-    let valid = std::fs::read_to_string(&file).expect("the host's file");
-    std::fs::write(&file, valid.replace("token = \"", "token = \"no")).expect("it can be written");
-    assert_eq!(agent.context(&after_tool("s1", "toolu_1")), "");
-    let notes = agent.notes().join("claude-code%3As1/main");
-    assert_eq!(std::fs::read_dir(notes).expect("the folder").count(), 0);
 }
 
 #[test]
@@ -334,6 +249,11 @@ fn each_harness_gets_its_answer_in_its_own_form() {
         let answer = agent.hook(input);
         let context = answer.pointer(place).and_then(Value::as_str).unwrap_or_default();
         assert!(context.starts_with(LINE) && context.contains("build-7"), "{host}: {answer}");
+        let mut next = input.clone();
+        for id in ["tool_use_id", "call"].iter().filter(|id| !input[**id].is_null()) {
+            next[*id] = json!("c2");
+        }
+        assert_eq!(agent.hook(&next), Value::Null, "{host}: nothing comes twice");
     }
     let agent = Agent::start("copilot");
     agent.background("s1", "build-7");
@@ -341,6 +261,54 @@ fn each_harness_gets_its_answer_in_its_own_form() {
     let output = agent.hub.run_with(&["hook", "copilot", "postToolUseFailure"], &input);
     assert_eq!(output.status.code(), Some(2), "so that Copilot reads its output");
     assert!(text(&output.stdout).starts_with(LINE), "{}", text(&output.stdout));
+}
+
+#[test]
+fn resume_says_what_is_still_silent_and_with_all_nothing_is() {
+    let agent = Agent::start("claude-code");
+    let said = |words: &[&str]| {
+        let output = agent.hub.run(words);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stderr).trim().to_owned()
+    };
+    agent.background("s1", "build-7");
+    assert_eq!(said(&["resume", "--all"]), "no session was silent");
+    assert_eq!(said(&["pause", "claude-code:s1"]), "claude-code:s1 is silent until bellwire resume");
+    assert_eq!(said(&["pause", "--all"]), "every session is silent until bellwire resume --all");
+    let still = "claude-code:s1 stays silent: all sessions are, until bellwire resume --all";
+    assert_eq!(said(&["resume", "claude-code:s1"]), still);
+    said(&["pause", "claude-code:s1"]);
+    assert_eq!(agent.context(&after_tool("s1", "toolu_1")), "");
+    assert_eq!(said(&["resume", "--all"]), "every session hears again");
+    assert!(agent.context(&after_tool("s1", "toolu_2")).contains("build-7"), "its own pause has ended too");
+}
+
+/// Claude Code and Cursor take at most 10 000 characters, Copilot 10 KB, and Codex 2 500 tokens.
+#[test]
+fn however_much_waits_an_answer_stays_below_the_smallest_cap() {
+    let agent = Agent::start("codex");
+    agent.background("s1", "build-7");
+    for number in 0..8 {
+        let message = format!("{number} {}", "é&<x> ".repeat(300));
+        let said = agent.hub.run(&["say", "codex:s1", &message, "--user", "me"]);
+        assert!(said.status.success(), "{}", text(&said.stderr));
+    }
+    let input = json!({ "session_id": "s1", "hook_event_name": "PostToolUse", "turn_id": "1", "tool_name": "t" });
+    let told = agent.context(&input);
+    assert!(told.len() > 2_000 && told.len() < 10_000, "{} bytes: {told}", told.len());
+    assert!(told.trim_end().ends_with("</notifications>"), "it is whole: {told}");
+}
+
+#[test]
+fn a_line_for_the_user_is_shown_only_on_request() {
+    let agent = Agent::start("claude-code");
+    agent.background("s1", "build-7");
+    assert_eq!(agent.hook(&after_tool("s1", "toolu_1"))["systemMessage"], Value::Null);
+    let file = agent.hub.home.path().join(".config/bellwire/hosts/claude-code.toml");
+    let visible = std::fs::read_to_string(&file).expect("the host's file") + "visible = true\n";
+    std::fs::write(&file, visible).expect("it can be written");
+    agent.background("s1", "build-8");
+    assert_eq!(agent.hook(&after_tool("s1", "toolu_2"))["systemMessage"], "Bellwire: 1 notification");
 }
 
 /// Ten sessions at once, each with a hundred hooks in pairs, as after parallel tool calls.

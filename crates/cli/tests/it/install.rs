@@ -1,5 +1,8 @@
 //! `bellwire install` and `uninstall` in a user's files.
 
+mod plugin;
+mod project;
+
 use std::fs;
 use std::path::Path;
 use std::process::Output;
@@ -49,6 +52,8 @@ fn in_an_empty_home_it_makes_files_and_removes_them_again() {
         let dry = install(&hub, &[host, "--dry-run"]);
         assert!(dry.status.success() && text(&dry.stdout).contains("+++ "), "{}", shown(&dry));
         assert_eq!(files(hub.home.path()), before, "--dry-run changes nothing");
+        let nothing = uninstall(&hub, &[host]);
+        assert!(nothing.status.success() && text(&nothing.stderr).contains("was not connected"), "{}", shown(&nothing));
         let done = install(&hub, &[host]);
         assert!(done.status.success(), "{}", shown(&done));
         let installed = files(hub.home.path());
@@ -119,36 +124,6 @@ fn without_a_hub_or_with_a_program_that_may_vanish_nothing_is_changed() {
 }
 
 #[test]
-fn a_projects_files_are_kept_out_of_git() {
-    let hub = Hub::start();
-    let project = hub.home.path().join("project");
-    fs::create_dir_all(&project).expect("it can be made");
-    let git = |words: &[&str]| {
-        let done = std::process::Command::new("git").arg("-C").arg(&project).args(words).output().expect("git runs");
-        assert!(done.status.success(), "git {words:?}: {done:?}");
-        text(&done.stdout)
-    };
-    git(&["init", "--quiet"]);
-    let exclude = project.join(".git/info/exclude");
-    let before = fs::read_to_string(&exclude).expect("a list");
-    let folder = project.to_str().expect("text");
-    for host in HOSTS {
-        let done = install(&hub, &[host, "--project", folder]);
-        assert!(done.status.success(), "{}", shown(&done));
-        assert_eq!(git(&["status", "--porcelain", "--untracked-files=all"]), "", "{host}");
-        assert!(text(&done.stderr).contains(".git/info/exclude"), "{}", shown(&done));
-        assert!(text(&install(&hub, &[host, "--project", folder]).stderr).contains("was connected already"));
-        assert!(uninstall(&hub, &[host, "--project", folder]).status.success());
-        assert_eq!(fs::read_to_string(&exclude).expect("a list"), before, "{host}");
-    }
-    fs::create_dir_all(project.join(".cursor")).expect("it can be made");
-    fs::write(project.join(".cursor/hooks.json"), "{\"version\": 1, \"hooks\": {}}").expect("it can be written");
-    git(&["add", "--force", ".cursor/hooks.json"]);
-    let refused = install(&hub, &["cursor", "--project", folder]);
-    assert!(text(&refused.stderr).contains("is under version control"), "{}", shown(&refused));
-}
-
-#[test]
 fn a_token_of_the_environment_is_never_given_to_a_harness() {
     let hub = Hub::start();
     let admin = fs::read_to_string(hub.home.path().join(".local/share/bellwire/admin.token")).expect("a token");
@@ -159,49 +134,6 @@ fn a_token_of_the_environment_is_never_given_to_a_harness() {
         let file = fs::read_to_string(hub.home.path().join(".config/bellwire/hosts/gemini.toml")).expect("a file");
         assert!(!file.contains(admin.trim()), "it would make the agent the operator");
     }
-}
-
-/// A worktree has a file `.git`, and a part of a repository has none: git knows the list all the same.
-#[test]
-fn in_a_worktree_and_in_a_part_of_a_repository_git_shares_nothing_either() {
-    let hub = Hub::start();
-    let (main, tree) = (hub.home.path().join("main"), hub.home.path().join("tree"));
-    fs::create_dir_all(&main).expect("it can be made");
-    let git = |folder: &Path, words: &[&str]| {
-        let mut git = std::process::Command::new("git");
-        git.args(["-c", "user.name=a", "-c", "user.email=a@example.org", "-C"]).arg(folder).args(words);
-        let done = git.output().expect("git runs");
-        assert!(done.status.success(), "git {words:?}: {done:?}");
-        text(&done.stdout)
-    };
-    git(&main, &["init", "--quiet"]);
-    git(&main, &["commit", "--quiet", "--allow-empty", "-m", "begin"]);
-    git(&main, &["worktree", "add", "--quiet", "../tree"]);
-    let exclude = main.join(".git/info/exclude");
-    let before = fs::read_to_string(&exclude).expect("a list");
-    let parts = [main.join("parts/a[1]"), main.join("parts/b")];
-    for part in &parts {
-        fs::create_dir_all(part.join(".claude")).expect("it can be made");
-        fs::write(part.join(".claude/settings.local.json"), "{\"env\": {\"KEY\": \"secret\"}}")
-            .expect("it can be written");
-    }
-    let all = [&tree, &parts[0], &parts[1]];
-    for project in all {
-        let done = install(&hub, &["claude-code", "--project", project.to_str().expect("text")]);
-        assert!(done.status.success() && text(&done.stderr).contains("info/exclude"), "{}", shown(&done));
-        assert!(project.join(".claude/settings.local.json").exists());
-    }
-    for folder in [&main, &tree] {
-        assert_eq!(git(folder, &["status", "--porcelain", "--untracked-files=all"]), "", "the backups neither");
-    }
-    for project in all {
-        assert!(uninstall(&hub, &["claude-code", "--project", project.to_str().expect("text")]).status.success());
-    }
-    assert_eq!(fs::read_to_string(&exclude).expect("a list"), before);
-    let alone = hub.home.path().join("alone");
-    fs::create_dir_all(&alone).expect("it can be made");
-    let done = install(&hub, &["claude-code", "--project", alone.to_str().expect("text")]);
-    assert!(done.status.success() && !text(&done.stderr).contains("exclude"), "there is no list: {}", shown(&done));
 }
 
 /// The names of the tokens that `install` made and that are valid.
@@ -302,7 +234,10 @@ fn doctor_sees_whether_a_harness_is_installed_and_alive() {
     assert_eq!(doctor(&hub, "codex"), Value::Null);
     assert!(install(&hub, &["codex"]).status.success());
     let silent = doctor(&hub, "codex");
-    assert_eq!((&silent["level"], &silent["message"]), (&json!("warn"), &json!("is installed, and has never asked")));
+    let skipped = "it skips the hooks that you do not trust: SessionStart, UserPromptSubmit, PostToolUse, PostCompact, Stop, \
+                   SubagentStop, SessionEnd";
+    let never = format!("is installed and has never asked; {skipped}");
+    assert_eq!((&silent["level"], &silent["message"]), (&json!("warn"), &json!(never)));
     assert!(silent["fix"].as_str().is_some_and(|fix| fix.contains("/hooks")), "{silent}");
     let input = json!({
         "session_id": "s1", "hook_event_name": "PostToolUse", "turn_id": "1", "tool_name": "t", "tool_use_id": "c1",
@@ -313,10 +248,26 @@ fn doctor_sees_whether_a_harness_is_installed_and_alive() {
     fs::write(&file, slow).expect("it can be written");
     assert!(hub.run_with(&["hook", "codex"], &input.to_string()).status.success());
     let alive = doctor(&hub, "codex");
-    assert_eq!(alive["message"], "is connected; it last asked less than a minute ago", "{alive}");
+    assert_eq!(alive["message"], format!("is installed and last asked less than a minute ago; {skipped}"), "{alive}");
+    assert!(install(&hub, &["gemini"]).status.success());
+    assert_eq!(doctor(&hub, "gemini")["message"], "is installed; it has never asked");
     fs::write(hub.home.path().join(".codex/hooks.json"), "{}").expect("it can be written");
     let half = doctor(&hub, "codex");
     assert_eq!(half["message"], "some of its entries are missing or older", "{half}");
+    // As after an installation that was killed between two files.
+    assert!(install(&hub, &["codex"]).status.success());
+    let again = doctor(&hub, "codex");
+    assert!(again["message"].as_str().is_some_and(|message| message.starts_with("is connected")), "{again}");
     fs::remove_file(&file).expect("it can be removed");
     assert_eq!(doctor(&hub, "codex")["message"], "its hooks have no token, so they are silent");
+}
+
+#[test]
+fn without_a_harness_the_command_lists_them() {
+    let home = tempfile::tempdir().expect("a folder");
+    for name in ["install", "uninstall"] {
+        let output = finish(command(home.path()).arg(name), "");
+        assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+        assert!(HOSTS.iter().all(|host| text(&output.stderr).contains(host)), "{}", shown(&output));
+    }
 }

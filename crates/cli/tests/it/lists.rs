@@ -55,6 +55,25 @@ fn a_rare_event_is_found_behind_many_others() {
 }
 
 #[test]
+fn the_ids_of_sessions_stand_apart_from_their_people() {
+    let hub = Hub::start();
+    let session = "claude-code:c6942e8f-72e3-400e-8a85-569cb6edb1a4";
+    let longer = "x".repeat(100);
+    for id in [session, &longer, "chat"] {
+        emit(&hub, &["task.background.complete", r#"{"task_id": "b17"}"#, "-c", id, "--user", "ada"]);
+    }
+    let listed = hub.run(&["conversations"]);
+    let listed = text(&listed.stdout);
+    assert_eq!(listed.lines().count(), 4, "{listed}");
+    let row = |id: &str| listed.lines().find(|line| line.starts_with(id)).expect("it is listed");
+    for id in [session, &longer, "chat"] {
+        assert_eq!(row(id).split_whitespace().nth(1), Some("ada"), "{listed}");
+    }
+    assert_eq!(row(session).find("ada"), row("chat").find("ada"), "{listed}");
+    assert_eq!(row(session).find("ada"), row("ID").find("USER"), "{listed}");
+}
+
+#[test]
 fn conversations_are_listed_with_what_waits_in_them() {
     let hub = Hub::start();
     let agent = hub.agent_token();

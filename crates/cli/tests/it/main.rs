@@ -31,11 +31,16 @@ mod readiness;
 mod refusals;
 mod run;
 mod serve;
+#[cfg(target_os = "linux")]
+mod service;
 mod settings;
 mod tail;
 mod telegram;
 mod templates;
 mod tidy;
 mod tokens;
+mod wake;
 mod walkthrough;
 mod watch;
+#[cfg(target_os = "linux")]
+mod wrap;

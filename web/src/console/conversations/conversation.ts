@@ -15,7 +15,7 @@ import { Transcript, type TranscriptState } from './transcript.ts';
 
 /** How many messages a page has. */
 const PAGE = 100;
-const MISSING = 'There is no such conversation.';
+const MISSING = 'There is no such conversation. Choose one from the list.';
 
 /** How long hints are collected before the page loads anew, in milliseconds. */
 const REFRESH_MS = 200;

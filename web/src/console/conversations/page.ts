@@ -30,10 +30,10 @@ export class ConversationsPage extends PageElement {
 
   protected override render(): TemplateResult {
     const { id, user } = this.route;
-    return html`<div class=${id === null ? 'talks' : 'talks chosen'}>
+    return html`<div class=${id !== null ? 'talks chosen' : this.#isEmpty ? 'talks none-yet' : 'talks'}>
       <section class="talk-list"><h1>Conversations</h1><p class="sub">What each agent read from Bellwire, and what waits for it.</p>
         <div class="card fill">${this.#rows()}</div></section>
-      ${id === null ? html`<p class="empty none">Choose a conversation.</p>` : keyed(`${user ?? ''} ${id}`, html`<bellwire-conversation class="talk card fill" .workspace=${this.workspace} .route=${this.route}></bellwire-conversation>`)}
+      ${id === null ? this.#isEmpty ? nothing : html`<p class="empty none">Choose a conversation.</p>` : keyed(`${user ?? ''} ${id}`, html`<bellwire-conversation class="talk card fill" .workspace=${this.workspace} .route=${this.route}></bellwire-conversation>`)}
     </div>`;
   }
 
@@ -45,6 +45,10 @@ export class ConversationsPage extends PageElement {
     }
     const list: RowList<Conversation> = { items, key: ({ id, user_id: user }) => `${user} ${id}`, row: (conversation) => this.#row(conversation) };
     return html`<bellwire-rows .list=${list} .estimate=${58} label="Conversations" @near-end=${() => this.#list?.more()}></bellwire-rows>`;
+  }
+
+  get #isEmpty(): boolean {
+    return (this.#list?.state.get().items.length ?? 0) === 0;
   }
 
   #row(conversation: Conversation): TemplateResult {

@@ -2,6 +2,8 @@ import { css } from 'lit';
 
 export const conversationStyles = css`
   .talks { flex: 1; min-height: 0; display: grid; grid-template-columns: 300px minmax(0, 1fr); gap: 16px; }
+  .talks.none-yet { grid-template-columns: minmax(0, 1fr); }
+  .talks .none { align-self: center; }
   .talk-list { display: flex; flex-direction: column; min-height: 0; }
   .talk-row {
     display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 2px 8px; align-items: center; padding: 9px 12px;

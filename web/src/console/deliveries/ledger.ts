@@ -33,7 +33,7 @@ export class LedgerElement extends PageElement {
 
   protected override render(): TemplateResult {
     const { sums } = this;
-    return html`${this.problem === null ? nothing : html`<p class="problem" role="alert">${this.problem}</p>`}
+    return html`${this.problem === null ? nothing : html`<p class="problem" role="alert">${this.problem} <button class="link" @click=${() => this.#load()}>Retry</button></p>`}
       ${sums?.length === 0 ? html`<p class="empty">No agent has called notify yet. Each call leaves a line here: what was decided, and why.</p>` : nothing}
       ${sums === null || sums.length === 0 ? nothing : html`<div class="card scroll-x" tabindex="0" role="region" aria-label="Sums by origin"><table>
         <thead><tr><th scope="col">Origin</th>${DECISIONS.map((decision) => html`<th scope="col">${decision}</th>`)}<th scope="col"><span class="hidden">Decisions</span></th></tr></thead>
@@ -64,7 +64,8 @@ export class LedgerElement extends PageElement {
 
   async #load(): Promise<void> {
     try {
-      this.sums = (await this.workspace.api.list<LedgerSums>('/v1/ledger/sums')).items;
+      const { items } = await this.workspace.api.list<LedgerSums>('/v1/ledger/sums');
+      [this.sums, this.problem] = [items, null];
     } catch (error) {
       this.problem = explain('The ledger could not be loaded', error);
     }

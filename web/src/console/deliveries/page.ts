@@ -1,11 +1,11 @@
 import { type TemplateResult, html, nothing } from 'lit';
 import { explain, segment } from '../api.ts';
-import { ago, plural, shortTime, until } from '../format.ts';
+import { plural, shortTime, until } from '../format.ts';
 import { PagedList } from '../list/paged.ts';
 import type { RowList } from '../list/rows.ts';
 import { PageElement } from '../page.ts';
 import type { Delivery, Page } from '../wire.ts';
-import { LOOKS, type State, canCancel, canRetry, cancelQuestion, retryQuestion } from './words.ts';
+import { LOOKS, type State, about, canCancel, canRetry, cancelQuestion, retryQuestion, route } from './words.ts';
 
 const PAGE = 100;
 const FILTERS: readonly (readonly [State | null, string])[] = [[null, 'All'], ['failed', 'Dead letters'], ['waiting', 'Waiting'], ['unknown', 'Unknown'], ['sent', 'Sent']];
@@ -42,7 +42,7 @@ export class DeliveriesPage extends PageElement {
   protected override render(): TemplateResult {
     const chip = (name: string, pressed: boolean, press: () => void): TemplateResult =>
       html`<button aria-pressed=${pressed ? 'true' : 'false'} @click=${press}>${name}</button>`;
-    return html`<h1>Deliveries</h1><p class="sub">What leaves the hub, by mail or another channel. Dead letters first: they were given up.</p>
+    return html`<h1>Deliveries</h1><p class="sub">What the hub sends by email, Telegram and other channels. Dead letters come first: the hub has given them up.</p>
       <div class="bar"><div class="chips" role="group" aria-label="Show">
         ${FILTERS.map(([state, name]) => chip(name, !this.ledger && this.state === state, () => { this.#choose(state); }))}
         ${chip('Ledger by origin', this.ledger, () => { this.ledger = true; })}</div>
@@ -68,14 +68,15 @@ export class DeliveriesPage extends PageElement {
   }
 
   #row(delivery: Delivery): TemplateResult {
-    const { id, state, channel, target, user_id: user, reason, attempts, not_before: next, created_at: created, ended_at: ended } = delivery;
+    const { id, state, reason, attempts, not_before: next, created_at: created, ended_at: ended } = delivery;
     const when = ended !== null ? `ended ${shortTime(ended)}` : `next attempt ${until(next)} (${shortTime(next)})`;
     const answer = this.answers.get(id);
     return html`<div class="delivery" role="listitem" data-key=${id} data-state=${state}>
       <span class=${`v ${LOOKS[state]}`}><span>${state}</span></span>
-      <div class="what"><b><bdi>${target}</bdi></b> <span class="muted">${channel} · <bdi>${user}</bdi></span>
+      <div class="what"><b class="about" dir="auto">${about(delivery)}</b>
+        <p class="muted"><bdi>${route(delivery)}</bdi></p>
         ${reason === null || reason === '' ? nothing : html`<p class=${state === 'failed' ? 'why error' : 'why'} dir="auto">${reason}</p>`}
-        <p class="muted small">${plural(attempts, 'attempt')} · ${when} · planned ${ago(created)}</p>
+        <p class="muted small">${plural(attempts, 'attempt')} · ${when} · planned ${shortTime(created)}</p>
         ${answer === undefined ? nothing : html`<p class="small" role="status">${answer}</p>`}
         ${this.asked?.id === id ? this.#question(delivery, this.asked.action) : nothing}</div>
       <div class="acts">${canRetry(delivery) ? html`<button @click=${() => { this.asked = { id, action: 'retry' }; }}>Retry…</button>` : nothing}

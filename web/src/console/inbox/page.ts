@@ -57,7 +57,8 @@ export class InboxPage extends PageElement {
     const items = this.#view.of(inbox);
     return html`
       <div class="head"><h1>Inbox</h1>
-        ${isReadOnly ? html`<span class="v"><span>${person}, read only</span></span>` : html`<button class="read-all" @click=${() => bellwire.readAll()}>Mark all as read</button>`}
+        ${isReadOnly ? html`<span class="v"><span>${person}, read only</span></span>` : nothing}
+        ${isReadOnly || inbox.unread === 0 ? nothing : html`<button class="read-all" @click=${() => bellwire.readAll()}>Mark all as read</button>`}
         <button class="icon keys" aria-label="Keys" title="Keys (?)" popovertarget="keys">${consoleIcon('keys', 18)}</button></div>
       ${this.#filters(inbox.filter)}
       ${this.#notes(inbox)}
@@ -111,7 +112,7 @@ export class InboxPage extends PageElement {
     const current = items.some(({ id }) => id === this.current) ? this.current : (items[0]?.id ?? null);
     const row = (item: Notification, index: number): TemplateResult => inboxRow({
       item, bellwire, strings: english, request: requests.get(item.id) ?? null, now, isReadOnly,
-      isCurrent: item.id === current, isOpen: item.id === this.openId,
+      isCurrent: item.id === current, isChosen: item.id === this.current, isOpen: item.id === this.openId,
       choose: () => { this.current = item.id; },
       open: () => { this.#open(item); },
       toggleRead: () => { this.#toggleRead(item); },

@@ -10,6 +10,8 @@ export interface InboxRowView extends ItemView {
   readonly isReadOnly: boolean;
   /** The row that the keys act on. */
   readonly isCurrent: boolean;
+  /** Whether the person went to it. The first row is the current one before that. */
+  readonly isChosen: boolean;
   readonly isOpen: boolean;
   readonly choose: () => void;
   readonly open: () => void;
@@ -20,10 +22,10 @@ export interface InboxRowView extends ItemView {
 
 /** One notification of the inbox. */
 export function inboxRow(view: InboxRowView, index: number, count: number): TemplateResult {
-  const { item, strings, now, isCurrent, isOpen } = view;
+  const { item, strings, now, isCurrent, isChosen, isOpen } = view;
   const unread = item.read_at === null;
   const outside = item.deliveries.map((delivery) => deliveryText(delivery, clockTime(delivery.at, now, 'en-GB')));
-  const kind = `item ${unread ? 'unread' : 'read'} ${isOpen ? 'open' : ''} ${isCurrent ? 'current' : ''}`;
+  const kind = `item ${unread ? 'unread' : 'read'} ${isOpen ? 'open' : ''} ${isCurrent ? 'current' : ''} ${isChosen ? 'chosen' : ''}`;
   return html`<div role="listitem" class=${kind} data-key=${item.id} data-id=${item.id} data-type=${item.type}
     aria-posinset=${index + 1} aria-setsize=${count} tabindex=${isCurrent ? '0' : '-1'}
     @focusin=${view.choose} @click=${(event: MouseEvent) => { clicked(event, view); }}>

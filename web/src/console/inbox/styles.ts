@@ -11,7 +11,7 @@ export const inboxPageStyles = css`
     border-bottom: 1px solid var(--line); cursor: default;
   }
   .item:focus-visible { outline-offset: -2px; }
-  .item.current { background: var(--sunken); }
+  .item.current:is(.chosen, :focus-within) { background: var(--sunken); }
   .item .dot { width: 7px; height: 7px; margin-top: 7px; border-radius: 50%; background: var(--accent); }
   .item > .mark { margin-top: 2px; }
   .item .title, .item .message { margin: 0; }
@@ -22,4 +22,7 @@ export const inboxPageStyles = css`
   .item.read .title, .item.read .message.alone { font-weight: 500; color: var(--muted); }
   .item .tools { display: flex; gap: 2px; align-items: start; margin-top: -4px; }
   .item .text { overflow-wrap: anywhere; }
+  @media (max-width: 760px) {
+    .head > .keys { display: none; }
+  }
 `;

@@ -38,7 +38,7 @@ function ofVerdict(verdict: Verdict, fate: Fate | null): Outcome {
     case 'held':
       return { group: 'held', look: 'held', text: 'held' };
     case 'duplicate':
-      return { group: 'not', look: 'plain', text: `duplicate${verdict.repeats ? ` ×${String(verdict.repeats)}` : ''}` };
+      return { group: 'not', look: 'plain', text: `duplicate${(verdict.repeats ?? 0) > 1 ? ` ×${String(verdict.repeats)}` : ''}` };
     case 'filtered':
       return { group: 'not', look: 'plain', text: verdict.filter ? FILTERS[verdict.filter] : verdict.reason };
     case 'suppressed':

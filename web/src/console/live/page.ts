@@ -63,7 +63,7 @@ export class LivePage extends PageElement {
     const { filter } = this;
     const { skipped, paused } = feed.live.get();
     const status = feed.status.get();
-    const words = status !== 'live' ? 'Reconnecting…' : `${String(feed.rate())} events/s${paused ? ' · paused' : ''}`;
+    const words = status !== 'live' ? 'Reconnecting…' : paused ? 'paused' : `${String(feed.rate())} events/s`;
     return html`<div class="bar">
       <input type="search" aria-label="Filter" placeholder="Filter: type, source, conversation, event id…" .value=${filter.text}
         @input=${(event: Event) => { this.filter = { ...filter, text: (event.target as HTMLInputElement).value }; }}>
@@ -92,12 +92,19 @@ export class LivePage extends PageElement {
   #row({ event, outcome }: LiveRow): TemplateResult {
     const current = event.id === this.route.id;
     const [time, milliseconds] = exactTime(event.accepted_at).split('.');
-    return html`<div class=${`live-row ${current ? 'selected' : ''}`} role="row" data-key=${event.id} @click=${() => { this.go(to('live', event.id)); }}>
+    return html`<div class=${`live-row ${current ? 'selected' : ''}`} role="row" data-key=${event.id} @click=${() => { void this.#choose(event.id); }}>
       <span role="cell" class="time muted">${time}<span class="ms">.${milliseconds}</span></span>
       <span role="cell" class="type"><span class=${`sev ${event.severity}`}></span><span class="hidden">${event.severity}</span><button class="plain" aria-expanded=${current ? 'true' : 'false'}>${event.type}</button></span>
       <span role="cell" class="source muted"><bdi>${event.source}</bdi></span>
       <span role="cell" class="conversation"><bdi>${event.conversation_id ?? event.user_id}</bdi></span>
       <span role="cell"><span class=${`v ${outcome.look}`} title=${outcome.text}><span>${outcome.text}</span></span></span></div>`;
+  }
+
+  /** Shows the trace, which may take the place of the row where the page is narrow. */
+  async #choose(id: string): Promise<void> {
+    this.go(to('live', id));
+    await new Promise(requestAnimationFrame);
+    await this.querySelector<RowsElement>('bellwire-rows')?.reveal(id);
   }
 
   /** Scrolling down pauses, so that rows stay where they are read. */

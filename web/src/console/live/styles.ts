@@ -20,6 +20,7 @@ export const liveStyles = css`
   button.plain { border: 0; background: none; padding: 0 2px; min-height: 24px; font-size: 13px; font-weight: 550; color: inherit; text-align: start; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
   .live-row .type button:focus-visible { outline-offset: -2px; }
   .new { position: absolute; z-index: 1; top: 40px; left: 50%; transform: translateX(-50%); border-radius: 99px; box-shadow: var(--shadow); }
+  bellwire-live-page input[type='search'] { width: 340px; }
   .gap { margin: 0 0 10px; }
   .rate { display: flex; align-items: center; gap: 7px; }
   .rate .dot { width: 7px; height: 7px; border-radius: 50%; background: var(--warning); }

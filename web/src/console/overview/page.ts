@@ -46,7 +46,7 @@ export class OverviewPage extends PageElement {
 
   protected override render(): TemplateResult {
     const { statistics } = this;
-    return html`<h1>Overview</h1><p class="sub">${statistics === null ? 'Counts per minute.' : `Counts per minute since ${shortTime(statistics.since)}, when the hub started or a day ago.`}</p>
+    return html`<h1>Overview</h1><p class="sub">${statistics === null ? 'Counts per minute.' : `Counts per minute. The hub has them since ${shortTime(statistics.since)}: from its start, at most a day.`}</p>
       <div class="bar"><div class="chips" role="group" aria-label="Range">${RANGES.map(([minutes, name]) => html`<button aria-pressed=${this.minutes === minutes ? 'true' : 'false'}
         @click=${() => { this.minutes = minutes; void this.#load(); }}>${name}</button>`)}</div></div>
       ${this.problem === null ? nothing : html`<p class="problem" role="alert">${this.problem} <button class="link" @click=${() => this.#load()}>Retry</button></p>`}

@@ -1,5 +1,6 @@
 import { LitElement, type TemplateResult, html } from 'lit';
 import uPlot from 'uplot';
+import { count } from '../format.ts';
 import type { Plot } from './series.ts';
 
 const HEIGHT = 180;
@@ -67,7 +68,7 @@ export class PlotElement extends LitElement {
       width: this.#width(), height: HEIGHT, cursor: { y: false, drag: { x: false, y: false } },
       scales: { x: { range: () => [(this.times.at(-1) ?? 0) - (this.minutes - 1) * 60, this.times.at(-1) ?? 0] }, y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
       axes: [{ ...axis, values: (_, seconds) => seconds.map(minuteOf) }, { ...axis, size: 52 }],
-      series: [{ label: 'minute', value: (_, seconds) => minuteOf(seconds) }, ...this.plot.series.map(({ name, colour: variable }) => ({ label: name, stroke: colour(variable), width: 1.5, points: { show: () => this.times.length < FEW, size: 5 }, spanGaps: false }))],
+      series: [{ label: 'minute', value: (_, seconds: number | null) => (seconds === null ? '' : minuteOf(seconds)) }, ...this.plot.series.map(({ name, colour: variable }) => ({ label: name, value: (_: uPlot, value: number | null) => (value === null ? '' : count(value)), stroke: colour(variable), width: 1.5, points: { show: () => this.times.length < FEW, size: 5 }, spanGaps: false }))],
     };
   }
 
@@ -76,6 +77,6 @@ export class PlotElement extends LitElement {
   }
 }
 
-function minuteOf(seconds: number | null): string {
-  return seconds === null ? '–' : new Date(seconds * 1000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+function minuteOf(seconds: number): string {
+  return new Date(seconds * 1000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
 }

@@ -9,9 +9,11 @@ export const overviewStyles = css`
   bellwire-plot { display: block; padding: 12px 16px; min-width: 0; }
   bellwire-plot h2 { margin: 0 0 6px; font-size: 14px; font-weight: 600; }
   bellwire-plot .uplot { font: inherit; }
-  bellwire-plot .u-legend { font-size: 12px; text-align: start; }
-  bellwire-plot .u-legend th { border: 0; padding: 2px 4px; color: var(--text); }
-  bellwire-plot .u-legend td { border: 0; padding: 2px 4px; min-width: 34px; }
+  bellwire-plot .u-legend { display: flex; flex-wrap: wrap; gap: 2px 10px; font-size: 12px; text-align: start; }
+  bellwire-plot .u-legend tr { display: inline-flex; align-items: center; }
+  bellwire-plot .u-legend th { display: inline-flex; align-items: center; border: 0; padding: 2px 0; color: var(--text); }
+  bellwire-plot .u-legend.u-inline.u-live th::after { content: none; }
+  bellwire-plot .u-legend td { border: 0; padding: 2px 0 2px 4px; min-width: 30px; }
   bellwire-plot details { margin-top: 6px; }
   bellwire-plot summary { color: var(--muted); cursor: pointer; min-height: 24px; }
   bellwire-plot details .scroll-x { max-height: 260px; overflow: auto; }

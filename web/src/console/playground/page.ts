@@ -46,7 +46,7 @@ export class PlaygroundPage extends PageElement {
 
   protected override render(): TemplateResult {
     const [subject, { problem }] = [this.#subject, this];
-    const title = html`<h1>Playground</h1><p class="sub">Call a tool as an agent would, or publish an event. It really happens.</p>`;
+    const title = html`<h1>Playground</h1><p class="sub">Call a tool as an agent would, or publish an event. Both take effect at once.</p>`;
     if (this.subjects === null) return html`${title}${problem === null ? nothing : html`<p class="problem" role="alert">${problem} <button class="link" @click=${() => this.#load()}>Retry</button></p>`}`;
     return html`${title}
       <div class="bar"><label for="subject">Send</label>${this.#picker(subject)}</div>

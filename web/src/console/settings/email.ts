@@ -37,7 +37,7 @@ async function saveAddress(view: SettingsView, event: SubmitEvent): Promise<void
   const before = view.settings.email.address;
   if (address === (before ?? '')) return;
   const change = { email: { address: address === '' ? null : address, enabled: address !== '' } };
-  if (await view.change('email', change, { email: { address: before } }) && address !== '') view.note('email', 'Saved. A code was mailed to this address; type it here.');
+  if (await view.change('email', change, { email: { address: before } }) && address !== '') view.note('email', 'Saved. Enter the code that was mailed to this address.');
 }
 
 async function confirm(view: SettingsView, event: SubmitEvent): Promise<void> {

@@ -54,7 +54,7 @@ export class SettingsPage extends PageElement {
     const state = desktopState();
     const words = {
       on: '', off: '', blocked: 'Your browser blocks them for this page. Allow them in its settings, then switch this on.',
-      insecure: 'Browsers allow them only on pages over HTTPS and on localhost.', unsupported: 'This browser has none.',
+      insecure: 'Browsers allow them only on pages over HTTPS and on localhost.', unsupported: 'This browser has no desktop notifications.',
     }[state];
     const press = async (): Promise<void> => {
       await switchDesktop(state !== 'on');

@@ -53,7 +53,7 @@ export class TelegramElement extends PageElement {
       this.#timer = setInterval(() => { void this.#look(before); }, POLL_MS);
     } catch (error) {
       const isOff = error instanceof HubError && (error.status === 404 || error.status === 409);
-      this.problem = isOff ? 'This hub has no Telegram bot. Its operator sets telegram.token_file and starts it again.' : explain('No code', error);
+      this.problem = isOff ? 'This hub has no Telegram bot. Ask its operator to set telegram.token_file and to restart the hub.' : explain('No pairing code was made', error);
     }
   }
 

@@ -1,5 +1,5 @@
 import { LitElement, type TemplateResult, html, nothing } from 'lit';
-import type { Page } from '../wire.ts';
+import { explain } from '../api.ts';
 import type { Workspace } from '../workspace.ts';
 
 interface Person {
@@ -67,8 +67,11 @@ export class PersonSwitchElement extends LitElement {
   }
 
   async #search(prefix: string): Promise<void> {
-    const page: Page<Person> | null = await this.workspace.api.list<Person>('/v1/users', { prefix, limit: OFFERED }).catch(() => null);
-    this.problem = page === null ? 'People could not be listed.' : null;
-    this.people = page?.items ?? [];
+    try {
+      const { items } = await this.workspace.api.list<Person>('/v1/users', { prefix, limit: OFFERED });
+      [this.people, this.problem] = [items, null];
+    } catch (error) {
+      [this.people, this.problem] = [[], explain('The list of people could not be loaded', error)];
+    }
   }
 }

@@ -75,6 +75,7 @@ export const shellStyles = css`
     .rail .sheet .foot { display: grid; margin: 4px 0 0; padding: 8px 0 0; border-top: 1px solid var(--line); }
     .line { padding: 5px 12px; }
     main > * { padding: 14px 12px 0; }
+    .bar input[type='search'] { flex: 1 1 100%; }
   }
 `;
 
@@ -125,7 +126,7 @@ export const partStyles = css`
   .sev.info { background: var(--info); }
   .sev.warning { background: var(--warning); }
   .sev.error, .sev.critical { background: var(--error); }
-  .sev.critical { width: 6px; }
+  .sev.critical { box-shadow: 0 0 0 1px var(--error); }
   a { color: var(--accent); text-underline-offset: 2px; }
   table { width: 100%; border-collapse: collapse; font-size: 13px; }
   th { padding: 8px 12px; font-size: 11.5px; font-weight: 550; color: var(--muted); text-align: start; border-bottom: 1px solid var(--line); }

@@ -30,7 +30,7 @@ export class SubscribersPage extends PageElement {
     const chosen = this.items?.find(({ id }) => id === this.route.id) ?? null;
     return html`<div class=${chosen === null ? 'subscribers' : 'subscribers chosen'}>
       <section class="scrolls list"><h1>Subscribers</h1>
-        <p class="sub">Each listens for some events and decides who hears of them, when and how. Switches are for <bdi>${this.workspace.person}</bdi>.</p>
+        <p class="sub">A subscriber decides which events become a notification, for whom and when. The switches are those of <bdi>${this.workspace.person}</bdi>.</p>
         ${this.problem === null ? nothing : html`<p class="problem" role="alert">${this.problem} <button class="link" @click=${() => this.#load()}>Retry</button></p>`}
         ${this.items?.map((subscriber) => this.#row(subscriber))}</section>
       ${chosen === null ? nothing : html`<bellwire-try-out class="card scrolls" .workspace=${this.workspace} .route=${this.route} .subscriber=${chosen}></bellwire-try-out>`}
@@ -40,7 +40,7 @@ export class SubscribersPage extends PageElement {
   #row(subscriber: Subscriber): TemplateResult {
     const { id, name, problem } = subscriber;
     return html`<article class="card subscriber" data-id=${id} aria-current=${id === this.route.id ? 'true' : nothing}>
-      <div><h2 class="minor">${name} <span class="muted mono">${id}</span></h2>
+      <div><h2 class="minor named">${name} <span class="muted mono">${id}</span></h2>
         <p>${sentence(subscriber)}</p>
         ${problem ? html`<p class="problem" role="alert">Its file has a mistake; the last good version is used: ${problem}</p>` : nothing}
         <p class="muted small">${counts(subscriber)}</p>
@@ -91,7 +91,7 @@ export class SubscribersPage extends PageElement {
 function counts({ last_24h: day }: Subscriber): string {
   if (!day) return '';
   if (day.events === 0) return 'Last 24 h: no event.';
-  const parts = [[day.queued + day.held, 'taken'], [day.duplicate, 'repeats'], [day.filtered, 'filtered'], [day.suppressed, 'suppressed']] as const;
+  const parts = [[day.queued + day.held, 'taken'], [day.duplicate, 'duplicate'], [day.filtered, 'filtered'], [day.suppressed, 'suppressed']] as const;
   const said = parts.filter(([number]) => number > 0).map(([number, word]) => `${count(number)} ${word}`);
-  return `Last 24 h: ${plural(day.events, 'event')}: ${said.join(', ')}; ${count(day.injected)} injected.`;
+  return `Last 24 h: ${[plural(day.events, 'event'), ...said, `${count(day.injected)} injected`].join(', ')}.`;
 }

@@ -8,7 +8,8 @@ export const subscriberStyles = css`
   .subscribers bellwire-try-out { margin: 20px 24px 16px 0; padding-bottom: 0; }
   .subscriber { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 12px; padding: 12px 14px; margin-bottom: 8px; max-width: 900px; }
   .subscriber[aria-current] { border-color: var(--accent); }
-  .subscriber .minor .mono { font-weight: 400; margin-left: 4px; }
+  .subscriber .named { display: flex; flex-wrap: wrap; align-items: baseline; column-gap: 8px; }
+  .subscriber .named .mono { font-weight: 400; }
   .subscriber p { margin: 3px 0 0; overflow-wrap: anywhere; }
   .subscriber .problem { padding: 0; }
   .subscriber .acts { position: relative; display: flex; flex-direction: column; align-items: flex-end; gap: 8px; }

@@ -70,7 +70,7 @@ export class TryOut extends PageElement {
     try {
       events = JSON.parse(this.#text);
     } catch (error) {
-      this.problem = `This is no JSON: ${error instanceof Error ? error.message : ''}`;
+      this.problem = `This is not JSON: ${error instanceof Error ? error.message : ''}`;
       return;
     }
     const text = this.#text;

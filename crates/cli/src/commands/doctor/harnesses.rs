@@ -36,19 +36,30 @@ fn connected(host: Host, file: &HostFile, again: &str) -> CheckResult {
         Err(error) => CheckResult::warn(
             host.name(),
             format!("is installed, but its hub cannot be reached: {error:#}"),
-            "start the hub: bellwire serve",
+            "start the hub: bellwire start",
         ),
-        Ok(_) => match notes::last_asked(host) {
-            Some(at) => CheckResult::ok(host.name(), format!("is connected; it last asked {}", ago(at))),
-            None => CheckResult::warn(host.name(), "is installed, and has never asked", never_asked(host)),
-        },
+        Ok(_) => alive(host),
     }
 }
 
-fn never_asked(host: Host) -> &'static str {
-    match host {
-        Host::Codex => "start a new session, and trust the hooks with /hooks: until then Codex skips them",
-        _ => "start a new session of it",
+/// Whether the harness runs our hooks.
+fn alive(host: Host) -> CheckResult {
+    let asked = notes::last_asked(host);
+    let untrusted = if host == Host::Codex { install::untrusted_by_codex() } else { Vec::new() };
+    if !untrusted.is_empty() {
+        let asked = asked.map_or_else(|| "has never asked".to_owned(), |at| format!("last asked {}", ago(at)));
+        let words =
+            format!("is installed and {asked}; it skips the hooks that you do not trust: {}", untrusted.join(", "));
+        return CheckResult::warn(host.name(), words, "start codex, run /hooks and trust them");
+    }
+    let trusted = if host == Host::Codex { ", and its hooks are trusted" } else { "" };
+    match asked {
+        Some(at) => CheckResult::ok(host.name(), format!("is connected{trusted}; it last asked {}", ago(at))),
+        None => CheckResult::warn(
+            host.name(),
+            format!("is installed{trusted}; it has never asked"),
+            "start a new session of it",
+        ),
     }
 }
 

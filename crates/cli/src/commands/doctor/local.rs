@@ -26,7 +26,7 @@ pub(super) fn check(loaded: &LoadedConfig) -> Vec<CheckResult> {
             }
             false => {
                 let message = format!("{} is not there yet", dir.display());
-                results.push(CheckResult::warn("data folder", message, "bellwire serve makes it"));
+                results.push(CheckResult::warn("data folder", message, "bellwire start makes it"));
             }
         }
     }
@@ -81,7 +81,7 @@ fn admin_token(dir: &Path) -> Option<CheckResult> {
     Some(match (data_dir::admin_token(dir), data_dir::open_to_others(&path)) {
         (Err(error), _) => CheckResult::fail("admin token", format!("{error:#}"), "run as the one who runs the hub"),
         (Ok(None), _) => {
-            let fix = "bellwire serve makes one; a token given by --token or BELLWIRE_TOKEN does as well";
+            let fix = "bellwire start makes one; a token given by --token or BELLWIRE_TOKEN does as well";
             CheckResult::warn("admin token", format!("{shown} is not there"), fix)
         }
         (Ok(Some(_)), Some(mode)) => {

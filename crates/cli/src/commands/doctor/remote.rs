@@ -32,7 +32,7 @@ pub(super) fn check(connection: &Connection, loaded: Option<&LoadedConfig>) -> V
             vec![CheckResult::fail("hub", format!("{error:#}"), "start it, or correct --url or BELLWIRE_URL")]
         }
         Err(error) => {
-            let mut results = vec![CheckResult::warn("hub", format!("{error:#}"), "bellwire serve")];
+            let mut results = vec![CheckResult::warn("hub", format!("{error:#}"), "bellwire start")];
             results.extend(dir.and_then(database));
             results
         }

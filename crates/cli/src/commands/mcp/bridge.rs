@@ -58,13 +58,14 @@ impl Bridge {
 
     /// The conversation of the harness's session that calls a tool.
     fn calling_session(&self, meta: &RequestMetaObject) -> Conversation {
-        self.defaults.host.map_or(Conversation::Unknown, |host| harness_session::of_call(host, meta))
+        self.defaults.host.map_or(Conversation::Unknown, |host| harness_session::of_call(host, thread(meta)))
     }
 
     /// Forwards a request whose answer depends on the token to the hub's own MCP server.
     async fn forward(&self, method: &str, meta: &RequestMetaObject) -> Result<Value, ErrorData> {
         // A conversation that is only guessed must not be made for a client that connects.
-        let session = self.defaults.host.map_or(Conversation::Unknown, |host| harness_session::known(host, meta));
+        let session =
+            self.defaults.host.map_or(Conversation::Unknown, |host| harness_session::known(host, thread(meta)));
         let context =
             self.context(meta, &session).into_iter().map(|(field, value)| (format!("bellwire/{field}"), value));
         let answer = self.client.mcp(method, context.collect()).await;
@@ -245,6 +246,11 @@ impl ServerHandler for Bridge {
             }
         }
     }
+}
+
+/// The session that calls, where the harness says it in each call.
+fn thread(meta: &RequestMetaObject) -> Option<&str> {
+    meta.get("threadId").and_then(Value::as_str)
 }
 
 fn no_such(uri: &str) -> ErrorData {

@@ -25,7 +25,7 @@ pub(super) struct Embedded {
 impl Embedded {
     pub(super) fn start(connection: &Connection) -> Result<Self> {
         let mut config = connection.settings.load(Vec::new())?.config;
-        let log = Log::start(&config.log)?;
+        let log = Log::start(&config.log, None)?;
         config.listen = ([127, 0, 0, 1], 0).into();
         let dir = config.data_dir.clone().context("there is no data folder; say --data-dir")?;
         data_dir::create(&dir)?;

@@ -1,13 +1,11 @@
 //! Finds the session of the harness that started this server, for `bellwire mcp --host`.
 
-use rmcp::model::RequestMetaObject;
-
 use crate::hook::processes::{FoundSession, session_of_parent};
 use crate::hosts::Host;
 
 /// The conversation of the session in which a tool is called.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Conversation {
+pub(crate) enum Conversation {
     One(String),
     /// No session is known.
     Unknown,
@@ -19,10 +17,10 @@ pub(super) enum Conversation {
 pub(super) const AMBIGUOUS: &str = "Bellwire does not know which session called: this process has several, so the call \
     belongs to none of them, and answers to it reach no agent.";
 
-/// The conversation of a call: by what the call says (Codex), by the session that a hook has noted for this process, else by
+/// The conversation of a call: by its `_meta.threadId` (Codex), by the session that a hook has noted for this process, else by
 /// the environment (Claude Code). The environment comes last: that of a resumed session names another one.
-pub(super) fn of_call(host: Host, meta: &RequestMetaObject) -> Conversation {
-    let known = known(host, meta);
+pub(crate) fn of_call(host: Host, thread: Option<&str>) -> Conversation {
+    let known = known(host, thread);
     let variable = || std::env::var("CLAUDE_CODE_SESSION_ID").ok().filter(|value| !value.is_empty());
     match (host, known) {
         (Host::ClaudeCode, Conversation::Unknown | Conversation::Ambiguous) => {
@@ -33,8 +31,8 @@ pub(super) fn of_call(host: Host, meta: &RequestMetaObject) -> Conversation {
 }
 
 /// The conversation as far as it is certain before a tool is called.
-pub(super) fn known(host: Host, meta: &RequestMetaObject) -> Conversation {
-    let thread = meta.get("threadId").and_then(|value| value.as_str()).filter(|_| host == Host::Codex);
+pub(super) fn known(host: Host, thread: Option<&str>) -> Conversation {
+    let thread = thread.filter(|_| host == Host::Codex);
     match thread.map_or_else(|| session_of_parent(host), |thread| FoundSession::One(thread.to_owned())) {
         FoundSession::One(session) => Conversation::One(host.conversation(&session)),
         FoundSession::None => Conversation::Unknown,

@@ -101,14 +101,19 @@ fn owner(client: &Client, named: Option<&str>, connection: &Connection) -> Resul
 
 /// The open conversations of a person, at most a hundred.
 fn open(client: &Client, user: &str) -> Result<Vec<Value>> {
-    let since = (Timestamp::now() - OPEN_FOR).to_string();
-    let query = [("since", Some(since.as_str())), ("limit", Some("100")), ("user_id", Some(user))];
-    let list = client.get(&with_query("/v1/conversations", &query))?;
+    let list = client.get(&open_path(user))?;
     Ok(list["items"].as_array().cloned().unwrap_or_default())
 }
 
+/// The list of a person's open conversations.
+pub(crate) fn open_path(user: &str) -> String {
+    let since = (Timestamp::now() - OPEN_FOR).to_string();
+    let query = [("since", Some(since.as_str())), ("limit", Some("100")), ("user_id", Some(user))];
+    with_query("/v1/conversations", &query)
+}
+
 /// The conversations whose folder is `here` or above it.
-fn in_folder(conversations: &[Value], here: &Path) -> Vec<(String, Option<String>)> {
+pub(crate) fn in_folder(conversations: &[Value], here: &Path) -> Vec<(String, Option<String>)> {
     let works_here = |one: &&Value| one["folder"].as_str().is_some_and(|folder| here.starts_with(folder));
     let key = |one: &Value| Some((one["id"].as_str()?.to_owned(), one["user_id"].as_str().map(str::to_owned)));
     conversations.iter().filter(works_here).filter_map(key).collect()
