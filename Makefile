@@ -82,10 +82,10 @@ fmt: ## Format everything
 
 .PHONY: bench
 bench: ## Measure; run it on a quiet machine (ONLY="hub streams" for some sections)
-	@# 5 000 streams take as many files, in the hub and in the benchmark.
+	@# 10 000 streams take as many files, in the hub and in the benchmark.
 	@# `hook` runs the program itself, and one that only connects.
 	$(CARGO) build --quiet --release --package bellwire --package bellwire-bench
-	ulimit -n 12000 2>/dev/null || true; $(CARGO) run --quiet --release --package bellwire-bench -- $(ONLY)
+	ulimit -n 16000 2>/dev/null || true; $(CARGO) run --quiet --release --package bellwire-bench -- $(ONLY)
 
 .PHONY: chaos
 chaos: ## Kill the hub under load, again and again (KILLS=1000 SEED=n)

@@ -47,7 +47,7 @@ const fn rounds(mode: RunMode) -> usize {
 }
 
 /// A program that was built together with this one.
-fn beside(name: &str) -> Option<PathBuf> {
+pub(crate) fn beside(name: &str) -> Option<PathBuf> {
     let program = std::env::current_exe().expect("a running program has a path").with_file_name(name);
     program.exists().then_some(program)
 }

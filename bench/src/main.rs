@@ -30,11 +30,13 @@ mod deliveries;
 mod hook;
 mod mail_fixtures;
 mod notify;
+mod people;
 #[path = "../../crates/store/tests/peers/redis.rs"]
 mod redis_server;
 mod refusals;
 mod sink;
 mod tools;
+mod wrap;
 
 use std::process::ExitCode;
 
@@ -46,13 +48,13 @@ static ALLOCATOR: counting::CountingAllocator = counting::CountingAllocator;
 const USAGE: &str = "usage: bellwire-bench [--quick] [section…]
 
   --quick   few laps and at most 100 000 mailboxes, to see that it runs; the figures are worth little
-  section   mailbox, injection, many_mailboxes, allocations, toon, tokens, hub, streams, tools, deliveries,
-            notify, refusals or hook; all of them if none is named";
+  section   mailbox, injection, many_mailboxes, allocations, toon, tokens, hub, streams, people, tools,
+            deliveries, notify, refusals, hook or wrap; all of them if none is named";
 
 type Run = fn(RunMode);
 
 /// The sections in printing order.
-const SECTIONS: [(&str, Run); 13] = [
+const SECTIONS: [(&str, Run); 15] = [
     ("mailbox", mailbox::run),
     ("injection", injection::run),
     ("many_mailboxes", many_mailboxes::run),
@@ -61,11 +63,13 @@ const SECTIONS: [(&str, Run); 13] = [
     ("tokens", tokens::run),
     ("hub", hub::run),
     ("streams", streams::run),
+    ("people", people::run),
     ("tools", tools::run),
     ("deliveries", deliveries::run),
     ("notify", notify::run),
     ("refusals", refusals::run),
     ("hook", hook::run),
+    ("wrap", wrap::run),
 ];
 
 fn main() -> ExitCode {

@@ -2,6 +2,13 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
+/** Ends a process, and waits for it: it could write to its home until then. */
+export const ended = child => new Promise(resolve => {
+  if (child.exitCode !== null || child.signalCode !== null) return resolve()
+  child.once('exit', resolve)
+  child.kill()
+})
+
 export class AppServer {
   #waiting = new Map()
   #number = 0
@@ -56,6 +63,6 @@ export class AppServer {
   }
 
   close() {
-    this.process.kill()
+    return ended(this.process)
   }
 }

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { copyFile, mkdir, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { AppServer } from './codex.mjs'
+import { AppServer, ended } from './codex.mjs'
 
 const modules = path.resolve('node_modules')
 const native = `${process.platform}-${process.arch}`
@@ -27,12 +27,19 @@ export const HARNESSES = {
       ANTHROPIC_BASE_URL: model, ANTHROPIC_API_KEY: 'none', IS_SANDBOX: '1', DISABLE_AUTOUPDATER: '1',
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', ENABLE_TOOL_SEARCH: 'false',
     }),
+    subAgents: {
+      spawns: {
+        tool: ['Task', 'Agent'],
+        arguments: () => ({ description: 'a part', prompt: 'Do it.', subagent_type: 'general-purpose' }),
+      },
+    },
     // It must ask before tools: one that does not holds messages from outside back.
     async open({ env, folder, prompt }) {
       const words = ['-p', '--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose']
       const child = spawn(this.program, words, { cwd: folder, env, stdio: ['pipe', 'ignore', 'ignore'] })
-      child.stdin.write(`${JSON.stringify({ type: 'user', message: { role: 'user', content: prompt } })}\n`)
-      return { close: () => child.kill() }
+      const say = text => child.stdin.write(`${JSON.stringify({ type: 'user', message: { role: 'user', content: text } })}\n`)
+      say(prompt)
+      return { close: () => ended(child), prompt: say, compact: () => say('/compact') }
     },
     // Text behind the result of the tool.
     follows: (kinds, at) => kinds.slice(0, at).includes('result'),
@@ -56,7 +63,11 @@ export const HARNESSES = {
     async trust(env, folder) {
       const server = await AppServer.start(this.program, { env, folder })
       await server.trustHooks()
-      server.close()
+      await server.close()
+    },
+    subAgents: {
+      spawns: { tool: ['spawn_agent'], arguments: () => ({ message: 'Do it.' }) },
+      waits: { tool: ['wait_agent'], arguments: (_, text) => ({ targets: [/agent_id\W+([0-9a-f-]{36})/.exec(text)[1]] }) },
     },
     async open({ env, folder, prompt }) {
       const server = await AppServer.start(this.program, { env, folder })
@@ -130,9 +141,11 @@ export const HARNESSES = {
       const say = text => call(`/session/${id}/prompt_async`, { parts: [{ type: 'text', text }] })
       await say(prompt)
       const compact = () => call(`/session/${id}/summarize`, { providerID: 'scripted', modelID: 'test' })
-      return { close: () => child.kill(), prompt: say, compact }
+      return { close: () => ended(child), prompt: say, compact }
     },
-    spawn: { tool: ['task'], arguments: () => ({ description: 'a part', prompt: 'Do it.', subagent_type: 'general' }) },
+    subAgents: {
+      spawns: { tool: ['task'], arguments: () => ({ description: 'a part', prompt: 'Do it.', subagent_type: 'general' }) },
+    },
     // Inside the result.
     follows: (kinds, at) => kinds[at] === 'result',
   },

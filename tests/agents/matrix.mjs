@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { ended } from './codex.mjs'
 import { HARNESSES, environmentOf, open, run } from './harnesses.mjs'
 import { BELLWIRE, LINE, bellwire, contents, diagnosis, giveTime, inHome } from './home.mjs'
 import { until } from './hub.mjs'
@@ -35,8 +36,8 @@ async function wake(name, { home, folder, model, hub }) {
     await until(idle, 'the session is idle again')
     assert.equal(model.turns.length, 2, 'it is woken once')
   } finally {
-    waker.kill()
-    session.close()
+    await ended(waker)
+    await session.close()
   }
 }
 

@@ -29,7 +29,7 @@ export class ScriptedModel {
   }
 
   /** Steps `{tool: [names], arguments}` or `{say}`, one for each request of the agent, which may do something `before` they are
-   * answered; after them it says that it is done. */
+   * answered; after them it says that it is done. Instead of a list, a function may choose the step for the parts of a request. */
   play(script) {
     this.#script = script
     this.turns = []
@@ -47,12 +47,14 @@ export class ScriptedModel {
     const names = protocol.toolNames(body)
     // A request without tools is not the agent's loop: a title, a summary.
     if (names.length === 0) return protocol.answer(response, { say: 'A title' }, this.#number, request.url)
-    this.turns.push(protocol.parts(body))
-    const step = this.#script[this.turns.length - 1] ?? { say: 'Done.' }
+    const turn = protocol.parts(body)
+    this.turns.push(turn)
+    const script = this.#script
+    const step = (typeof script === 'function' ? script(turn) : script[this.turns.length - 1]) ?? { say: 'Done.' }
     await step.before?.()
     const call = step.tool && names.find(name => step.tool.some(tool => name === tool || name.endsWith(`_${tool}`) || name.endsWith(`/${tool}`)))
     if (step.tool && !call) this.log.push(`no tool ${step.tool} among ${names.join(' ')}`)
-    protocol.answer(response, call ? { call, arguments: step.arguments(call) } : { say: step.say ?? 'Done.' }, this.#number, request.url)
+    protocol.answer(response, call ? { call, arguments: step.arguments(call, JSON.stringify(turn)) } : { say: step.say ?? 'Done.' }, this.#number, request.url)
   }
 
   close() {

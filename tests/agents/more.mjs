@@ -63,8 +63,18 @@ async function throwingTool(name, place) {
 async function subAgent(name, place) {
   const { home, folder, model, hub } = place
   await connect(name, place)
-  const child = gate(name, folder, 'child')
-  model.play([{ tool: HARNESSES[name].spawn.tool, arguments: HARNESSES[name].spawn.arguments }, child.step])
+  // Some hooks hear of a sub-agent only after its first tool.
+  const [first, child] = [gate(name, folder, 'first'), gate(name, folder, 'child')]
+  await first.go()
+  const { spawns, waits } = HARNESSES[name].subAgents
+  const requests = { main: [], child: [] }
+  const steps = { main: [spawns, waits], child: [first.step, child.step] }
+  // The two may ask at the same time. Only the main agent was told to delegate.
+  model.play(turn => {
+    const who = textOf(turn).includes('Delegate.') ? 'main' : 'child'
+    requests[who].push(textOf(turn))
+    return steps[who][requests[who].length - 1]
+  })
   const ended = run(name, { home, folder, model: model.url, prompt: 'Delegate.' })
   await child.reached()
   const conversation = await conversationOf(hub)
@@ -77,10 +87,10 @@ async function subAgent(name, place) {
   await child.go()
   const { code, said } = await ended
   assert.equal(code, 0, said)
-  const [, , afterTool, main] = model.turns.map(textOf)
-  assert.ok(afterTool.includes('task-child') && afterTool.includes(LINE), afterTool)
-  assert.ok(!afterTool.includes('task-main'), 'what is for the main agent is not for its sub-agent')
-  assert.ok(main.includes('task-main') && !main.includes('task-child'), main)
+  const [read, main] = [requests.child[2], requests.main.at(-1)]
+  assert.ok(read.includes('task-child') && read.includes(LINE), read.slice(-2000))
+  assert.ok(!read.includes('task-main'), 'what is for the main agent is not for its sub-agent')
+  assert.ok(main.includes('task-main') && !main.includes('task-child'), main.slice(-2000))
 }
 
 /** After a compaction the model is told a new boundary. */
@@ -119,11 +129,12 @@ async function compaction(name, place) {
     assert.notEqual(after, before)
     assert.ok(told.some(text => text.includes(paragraph) && text.includes(after)), told.join('\n'))
   } finally {
-    session.close()
+    await session.close()
   }
 }
 
 export const MORE = {
-  codex: { 'a compaction': compaction },
+  'claude-code': { 'a sub-agent': subAgent, 'a compaction': compaction },
+  codex: { 'a sub-agent': subAgent, 'a compaction': compaction },
   opencode: { 'a tool that throws': throwingTool, 'a sub-agent': subAgent, 'a compaction': compaction },
 }

@@ -103,8 +103,11 @@ test('two tabs stay in step', async (t) => {
 
 test('a lost connection is one quiet line; after the hub is back nothing is lost or repeated', async (t) => {
   const { person, page } = await openConsole(t, here);
+  const gone = await person.send('Dismissed elsewhere meanwhile');
   await person.send('Before');
-  await page.getByText('Before').waitFor();
+  for (const text of ['Before', 'Dismissed elsewhere meanwhile']) await page.getByText(text).waitFor();
+  const stream = `**/v1/users/${person.user}/stream`;
+  await page.route(stream, (route) => route.abort());
   await here.hub.kill();
   const line = page.getByText('Reconnecting… what arrives meanwhile will be here.');
   await line.waitFor();
@@ -112,7 +115,9 @@ test('a lost connection is one quiet line; after the hub is back nothing is lost
   await row(page, (await rows(page).first().getAttribute('data-id'))).getByRole('button', { name: 'Mark as read' }).click();
   await page.getByText('Not sent: the hub cannot be reached.').waitFor();
   await here.hub.restart();
+  await person.call('DELETE', `/notifications/${gone}`);
   await person.send('After');
+  await page.unroute(stream);
   await until('both', async () => (await texts(page)).join() === 'After,Before');
   await line.waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Retry' }).click();

@@ -104,6 +104,18 @@ describe('live', () => {
     assert.equal(await page.locator('.live-table').getAttribute('aria-rowcount'), '500');
   });
 
+  test('where earlier events cannot be loaded it says so, and loads them on request', async (t) => {
+    const { person, page } = await openConsole(t, here, { admin: true, path: '/inbox' });
+    const { events: [event] } = await admin('POST', '/v1/events', failure(person, 'stored'));
+    await page.route('**/v1/events?*', (route) => route.abort());
+    await page.getByRole('link', { name: 'Live' }).first().click();
+    await page.getByText('Earlier events could not be loaded: the hub cannot be reached. Try again.').waitFor();
+    await page.unroute('**/v1/events?*');
+    await page.getByRole('button', { name: 'Retry' }).click();
+    await page.locator(`.live-row[data-key="${event.event_id}"]`).waitFor();
+    assert.equal(await page.getByRole('alert').filter({ hasText: 'could not be loaded' }).count(), 0);
+  });
+
   test('on a phone the chosen row stays visible beside its trace', async (t) => {
     const { person, page } = await openConsole(t, here, { admin: true, path: '/live', options: { viewport: { width: 390, height: 844 } } });
     await person.talk('chat');
@@ -193,6 +205,19 @@ describe('conversations', () => {
     await person.inject('call_more');
     await until('the new message', async () => (await visible()).at(-1)?.[0] === 'One more');
     assert.ok(await isAtEnd());
+    // A message that the person opens stays where it was pressed.
+    const raw = list.getByRole('article').last().getByRole('button', { name: 'raw' });
+    const { y } = await raw.boundingBox();
+    await raw.click();
+    const table = list.getByRole('article').last().getByRole('button', { name: 'table' });
+    await table.waitFor();
+    await until('the larger message', async () => !(await isAtEnd()));
+    assert.ok(Math.abs((await table.boundingBox()).y - y) < 2);
+    await table.click();
+    await until('the end again', isAtEnd);
+    await here.hub.call(person.token, 'POST', '/v1/conversations/chat/messages', { text: 'And another' });
+    await person.inject('call_another');
+    await until('the next message', async () => (await visible()).at(-1)?.[0] === 'And another');
     // The first row of the loaded pages stays where it is when older ones come before it.
     await list.evaluate((element) => { element.scrollTop = 0; });
     const loaded = asked.length;
@@ -390,6 +415,16 @@ describe('settings', () => {
     await page.getByRole('button', { name: 'Confirm' }).click();
     await page.getByText('confirmed', { exact: true }).waitFor();
     assert.equal((await person.call('GET', '/settings')).email.confirmed, true);
+    const section = page.getByRole('region', { name: 'Email' });
+    const before = mail.mails.length;
+    await page.getByRole('button', { name: 'Send a test mail' }).click();
+    await until('the test mail', () => mail.mails.length > before);
+    await section.getByRole('status').locator('.saved').waitFor();
+    // The browser accepts an address of any length; the hub does not.
+    await page.getByLabel('Address').fill(`${'a'.repeat(250)}@example.org`);
+    await page.getByRole('button', { name: 'Save address' }).click();
+    await section.getByText('Not saved: email.address has 262 characters; 1 to 254 are allowed').waitFor();
+    assert.equal((await person.call('GET', '/settings')).email.address, address);
   });
 
   test('Telegram is paired by the code, with a link and a QR code', async (t) => {

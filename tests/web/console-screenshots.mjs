@@ -18,7 +18,10 @@ const PAGES = {
   conversations: ['/conversations', (page) => page.getByText('Release 2')],
   conversation: ['/conversations/chat', (page) => page.getByRole('columnheader', { name: 'percent' })],
   settings: ['/settings', (page) => page.getByRole('slider', { name: 'Quiet from' })],
-  live: ['/live', (page) => page.locator('.live-row').nth(3), (page) => page.getByRole('button', { name: 'tool.call.failure' }).last().click()],
+  live: ['/live', (page) => page.getByText('events/s'), async (page) => {
+    await work('website');
+    await page.locator('.live-row').filter({ hasText: 'tool.call.failure' }).filter({ hasText: 'injected · call_8' }).first().getByRole('button').click();
+  }],
   deliveries: ['/deliveries', (page) => page.locator('.delivery').nth(1)],
   subscribers: ['/subscribers', (page) => page.locator('.subscriber').nth(5)],
   'try-out': ['/subscribers/tool_failure', (page) => page.getByText('What the agent reads')],
@@ -26,6 +29,8 @@ const PAGES = {
   overview: ['/overview', (page) => page.locator('bellwire-plot canvas').nth(5)],
 };
 
+/** How many turns `work` has started. */
+let started = 1;
 await mkdir(folder, { recursive: true });
 const mail = await mailServer();
 const hub = await startHub({ BELLWIRE_EMAIL_HOST: '127.0.0.1', BELLWIRE_EMAIL_PORT: String(mail.port), BELLWIRE_EMAIL_TLS: 'none' });
@@ -64,6 +69,18 @@ async function fill(person) {
   const read = await person.show({ message: 'Workflow deployed to production', severity: 'success', duration: 1 });
   await person.call('PATCH', `/notifications/${read}`, { read: true });
   await fillHub(here, person);
+}
+
+/** What an agent of ada does while Live is open. */
+async function work(conversation) {
+  const publish = (...events) => hub.call(hub.admin, 'POST', '/v1/events', events.map(([type, source, severity, payload]) => ({ type, source, severity, payload, conversation_id: conversation, user_id: 'ada' })));
+  const inject = (point, call) => hub.call(hub.admin, 'POST', `/v1/conversations/${conversation}/inject?user_id=ada`, { point, call_id: call });
+  await hub.call(hub.admin, 'PUT', `/v1/conversations/${conversation}`, { user_id: 'ada' });
+  await inject('turn_start', `turn_${started++}`);
+  const failure = ['tool.call.failure', 'tool_executor', 'error', { tool_name: `vault_search_${started}`, error_type: 'timeout' }];
+  await publish(failure, failure, ['task.background.failed', 'ci', 'warning', { name: `build ${started}`, error_message: '3 tests failed' }]);
+  await inject('after_tool', `call_8${started === 2 ? '' : started}`);
+  await publish(['source.file.changed', 'file_watcher', 'info', { path: `src/page_${started}.md` }], ['budget.token.exceeded', 'budget_monitor', 'critical', { current: 50210 + started, limit: 50000 }], ['tool.call.success', 'tool_executor', 'info', { tool_name: 'vault_search' }]);
 }
 
 async function take(person, name, options) {

@@ -150,8 +150,8 @@ pub(crate) fn binary(named: Option<&Path>) -> Result<String> {
     );
     if named.is_none() && path.ancestors().any(is_build) {
         bail!(
-            "{} lies in a build folder, from which it may vanish; copy it to a folder such as ~/.local/bin and run that, \
-             or name it with --binary",
+            "{} lies in a build folder, from which it may vanish; run one that stays (cargo install --locked --path \
+             crates/cli makes it, or a copy in a folder such as ~/.local/bin), or name it with --binary",
             path.display()
         );
     }

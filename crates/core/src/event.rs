@@ -120,14 +120,7 @@ impl Event {
     /// the person.
     pub fn user_message_in(text: &str, context: &RequestContext) -> Result<Self, ValidationError> {
         let mut event = Self::user_message(text)?;
-        let context = serde_json::json!({
-            "request_id": context.request_id,
-            "source_channel": context.source_channel,
-            "source_endpoint_identity": context.source_endpoint_identity,
-            "source_sender_identity": context.source_sender_identity,
-            "source_thread_identity": context.source_thread_identity,
-            "received_at": context.received_at,
-        });
+        let context = context.to_json();
         event.payload = Payload::from_json(serde_json::json!({ "text": text, "request_context": context }))?;
         Ok(event)
     }

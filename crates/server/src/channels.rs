@@ -9,7 +9,7 @@
 mod channel;
 pub use bellwire_store::Grouping;
 pub use channel::{
-    Answers, Channel, ChannelHub, ChannelStatus, ChannelTask, OutboundContent, OutboundMessage, Sending,
+    Answers, Channel, ChannelHub, ChannelStatus, ChannelTask, NoSlot, OutboundContent, OutboundMessage, Sending,
 };
 
 mod settings_shape;

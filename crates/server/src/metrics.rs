@@ -279,7 +279,7 @@ impl Metrics {
         self.notify_undelivered.clear();
         for one in sums.iter().filter(|one| one.never_gets_through()).take(NAMED_ORIGINS_MAX) {
             let labels = OriginLabels { origin: one.origin.clone() };
-            self.notify_undelivered.get_or_create(&labels).set(gauge(one.counts.values().sum()));
+            self.notify_undelivered.get_or_create(&labels).set(gauge(one.undelivered()));
         }
     }
 

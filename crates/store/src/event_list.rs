@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use bellwire_core::event::{StoredEvent, TypePattern};
+use bellwire_core::event::{EventType, StoredEvent, TypePattern};
 use bellwire_core::verdict::VerdictKind;
 use bellwire_core::{EventId, Time};
 
@@ -75,21 +75,33 @@ pub struct NamedEvent {
 
 impl EventQuery {
     pub(crate) fn matches(&self, row: &EventRow) -> bool {
-        self.user_id.as_deref().is_none_or(|user| *row.owner == *user) && self.filter.matches(row)
+        let sent_to = row.event.conversation_id();
+        self.matches_event(&row.owner, row.event.kind(), sent_to, &row.verdicts)
+    }
+
+    /// The same for an event that is not parsed, by what was decided on.
+    pub(crate) fn matches_event(
+        &self,
+        owner: &str,
+        kind: &EventType,
+        sent_to: Option<&str>,
+        verdicts: &[Decision],
+    ) -> bool {
+        self.user_id.as_deref().is_none_or(|user| owner == user) && self.filter.matches(kind, sent_to, verdicts)
     }
 }
 
 impl EventFilter {
-    fn matches(&self, row: &EventRow) -> bool {
-        self.types.as_ref().is_none_or(|types| types.matches(row.event.kind()))
-            && self.conversation_id.as_deref().is_none_or(|id| reached(row, id))
+    fn matches(&self, kind: &EventType, sent_to: Option<&str>, verdicts: &[Decision]) -> bool {
+        self.types.as_ref().is_none_or(|types| types.matches(kind))
+            && self.conversation_id.as_deref().is_none_or(|id| reached(sent_to, verdicts, id))
             && self
                 .verdict
-                .is_none_or(|kind| row.verdicts.iter().any(|one| one.verdict == kind.as_str() && self.shows(one)))
+                .is_none_or(|kind| verdicts.iter().any(|one| one.verdict == kind.as_str() && self.shows(one)))
     }
 
     /// Whether a list with this filter shows the verdict.
-    fn shows(&self, verdict: &Decision) -> bool {
+    pub(crate) fn shows(&self, verdict: &Decision) -> bool {
         match (&verdict.conversation_id, &self.conversation_id) {
             (Some(id), Some(wanted)) => **id == **wanted,
             // What is decided for the person is decided in no conversation.
@@ -110,10 +122,10 @@ impl EventFilter {
 }
 
 /// Whether an event was sent to this conversation, or was sent to its person and reached it.
-fn reached(row: &EventRow, conversation_id: &str) -> bool {
-    match row.event.conversation_id() {
+fn reached(sent_to: Option<&str>, verdicts: &[Decision], conversation_id: &str) -> bool {
+    match sent_to {
         Some(own) => own == conversation_id,
-        None => row.verdicts.iter().any(|verdict| verdict.conversation_id.as_deref() == Some(conversation_id)),
+        None => verdicts.iter().any(|verdict| verdict.conversation_id.as_deref() == Some(conversation_id)),
     }
 }
 
@@ -133,7 +145,8 @@ mod tests {
         let row = EventRow { event, packed, owner: "ada".into(), accepted_at: Time::ZERO, filtered: 0, verdicts };
         for id in ["chat", ""] {
             let filter = EventFilter { conversation_id: Some(id.to_owned()), ..EventFilter::default() };
-            assert!(!filter.matches(&row), "'{id}'");
+            let query = EventQuery { filter, ..EventQuery::default() };
+            assert!(!query.matches(&row), "'{id}'");
         }
         Ok(())
     }

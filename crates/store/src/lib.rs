@@ -51,8 +51,9 @@ pub use hints::{HintEvent, HintReceiver};
 pub use live::{Fate, LiveEvent, LiveReceiver};
 pub use memory::{Memory, MemoryStore};
 pub use notify::{
-    Claimant, InboundMessage, LedgerDecision, LedgerDraft, LedgerEntry, LedgerQuery, NotifyAnswer, NotifyClaim,
-    NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, NotifyRecipient, NotifyRequests, OriginSums, SentFrom,
+    ChosenContext, Claimant, InboundMessage, LedgerDecision, LedgerDraft, LedgerEntry, LedgerQuery, NotifyAnswer,
+    NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, NotifyRecipient, NotifyRequests, OriginSums,
+    SentFrom,
 };
 pub use people::{
     Allowance, AttemptEnd, AttemptOutcome, AttemptStart, ButtonPress, Catchup, ChannelRules, Claim,

@@ -12,7 +12,8 @@ mod rows;
 pub use inbound::InboundMessage;
 pub use ledger::{LedgerDecision, LedgerDraft, LedgerEntry, LedgerQuery, OriginSums};
 pub use request::{
-    Claimant, NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey, NotifyRecipient, SentFrom,
+    ChosenContext, Claimant, NotifyAnswer, NotifyClaim, NotifyClaimed, NotifyEnd, NotifyEnding, NotifyKey,
+    NotifyRecipient, SentFrom,
 };
 
 pub(crate) use inbound::{InboundRow, ReplyContextRow, inbound_context};
@@ -64,6 +65,8 @@ pub trait NotifyRequests: Send + Sync {
         conversation_id: String,
         agent: AgentName,
     ) -> StoreFuture<'_, Option<RequestContext>>;
+    /// The message that the hub chose for the first call with this key within the last day.
+    fn chosen_context(&self, call_key: NotifyKey) -> StoreFuture<'_, Option<RequestContext>>;
     /// The people whose target this is in their settings, verified or not; at most a few.
     fn people_with_target(&self, channel: String, target: String) -> StoreFuture<'_, Vec<String>>;
 }

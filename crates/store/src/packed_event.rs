@@ -89,9 +89,14 @@ impl PackedEvent {
 
     /// Parses the event and sets its id.
     pub(crate) fn unpack(&self, id: EventId) -> Option<Event> {
+        Event::from_stored(self.to_stored(id)?).ok()
+    }
+
+    /// The event as it is stored, with this id.
+    pub(crate) fn to_stored(&self, id: EventId) -> Option<StoredEvent> {
         let columns: Columns<'_> = postcard::from_bytes(&self.bytes[..self.payload]).ok()?;
         let owned = |text: Option<&str>| text.map(str::to_owned);
-        let stored = StoredEvent {
+        Some(StoredEvent {
             id,
             kind: columns.kind.to_owned(),
             source: columns.source.to_owned(),
@@ -104,8 +109,7 @@ impl PackedEvent {
             user_id: owned(columns.user_id),
             correlation_id: owned(columns.correlation_id),
             cause: EventCause::parse(columns.cause)?,
-        };
-        Event::from_stored(stored).ok()
+        })
     }
 
     /// Its size in memory, in bytes.

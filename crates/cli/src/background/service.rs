@@ -13,7 +13,8 @@ use super::PAUSE;
 use crate::install::FileChange;
 
 /// The first line of every file of ours. A file without it is the user's own.
-const MARK: &str = "Written by bellwire install --service, removed by bellwire uninstall.";
+// Without two hyphens, which a comment of XML cannot have.
+const MARK: &str = "Written by bellwire install, removed by bellwire uninstall.";
 /// Longer than systemd gives a service to end.
 const CALL_MAX: Duration = Duration::from_secs(120);
 
@@ -80,6 +81,11 @@ impl Service {
         (text.contains(MARK) && text.contains(&service.quoted(&dir.to_string_lossy()))).then_some(service)
     }
 
+    /// Whether it also runs `bellwire wake`.
+    pub(crate) fn wakes(&self) -> bool {
+        self.is_ours(UnitKind::Wake)
+    }
+
     pub(crate) const fn title(&self) -> &'static str {
         match self.manager {
             Manager::Systemd => "systemd",
@@ -92,6 +98,8 @@ impl Service {
         let change = |unit: &Unit| {
             let has_control = unit.command.iter().any(|word| word.chars().any(char::is_control));
             ensure!(!has_control, "a path has a control character, which a unit cannot have");
+            let is_refused = self.manager == Manager::Systemd && unit.command[0].contains(['"', '\'', '\\']);
+            ensure!(!is_refused, "{} has a character that systemd refuses; put the program elsewhere", unit.command[0]);
             let after = match self.manager {
                 Manager::Systemd => systemd::unit(unit),
                 Manager::Launchd => launchd::agent(unit),
@@ -171,7 +179,7 @@ impl Service {
         Ok(removed)
     }
 
-    /// Every unit of ours that is there: the waker ends before the hub and starts after it.
+    /// Every unit of ours that is there, the hub first.
     fn each(&self, mut act: impl FnMut(UnitKind) -> Result<()>) -> Result<()> {
         UnitKind::ALL.into_iter().filter(|kind| self.is_ours(*kind)).try_for_each(&mut act)
     }

@@ -131,7 +131,7 @@ pub(crate) fn run_status(arguments: &StatusArgs) -> Result<bool> {
     let (hub, service) = (hub_process::find(&dir), Service::installed(&dir));
     let is_ready = hub.as_ref().is_some_and(|hub| hub.is_ready);
     if arguments.json {
-        let wakes = Waker::of(&dir).process().is_some();
+        let wakes = Waker::of(&dir).process().is_some() || service.as_ref().is_some_and(Service::wakes);
         let mut status = json!({ "running": hub.is_some(), "ready": is_ready, "log": log_path(&dir), "wake": wakes });
         if let Some(service) = service {
             status["service"] = json!(service.title());

@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 
 use crate::client::reachable;
 use crate::data_dir;
+use crate::install;
 use crate::log::Log;
 use crate::output::{STRONG, paint, warning_line};
 use crate::settings::{Settings, absolute, flag};
@@ -141,19 +142,24 @@ async fn sign_in_link(loaded: &LoadedConfig, app: &App) -> Result<String> {
     ))
 }
 
-/// Prints three commands to try in another terminal, complete with the data folder.
+/// Prints commands to try in another terminal, complete with the data folder.
 fn print_next_steps(loaded: &LoadedConfig, dir: &Path, log: &Log) {
     let program = program();
     let data = match loaded.origin("data.dir") {
         SettingSource::Flag(_) | SettingSource::Environment(_) => format!(" --data-dir '{}'", dir.display()),
         _ => String::new(),
     };
+    // A program in a build folder is refused by `install`.
+    let can_install = install::binary(None).is_ok();
     log.say("Try, in another terminal:");
-    for (command, what) in [
-        ("demo", "every kind of notification within a minute"),
-        ("token create --scope agent --user ada --origin butler", "a token for your own agent"),
-        ("doctor", "is everything as it should be?"),
-    ] {
+    let install = ("install claude-code", "connect an agent that you run; install --help lists the others");
+    let steps = [
+        Some(("demo", "every kind of notification within a minute")),
+        Some(install).filter(|_| can_install),
+        Some(("token create --scope agent --user ada --origin butler", "a token for your own agent")),
+        Some(("doctor", "is everything as it should be?")),
+    ];
+    for (command, what) in steps.into_iter().flatten() {
         log.say(&format!("    {}   # {what}", paint(STRONG, format!("{program} {command}{data}"))));
     }
 }

@@ -36,6 +36,8 @@ fn tool(input: &Value) -> Option<ToolCall> {
 /// The exit code of a command, which Gemini writes behind the output if it is not 0, with at most these lines after it. Lines
 /// of the output itself prove nothing.
 fn exit_code(result: &str) -> Option<i64> {
+    // Gemini puts a tag around the result before its hooks see it.
+    let result = result.trim_end().strip_suffix("</untrusted_context>").unwrap_or(result);
     let behind = ["Signal: ", "Background PIDs: ", "Process Group PGID: "];
     let line = result.lines().rev().find(|line| !behind.iter().any(|label| line.starts_with(label)))?;
     line.strip_prefix("Exit Code: ")?.trim().parse().ok()
@@ -75,6 +77,9 @@ mod tests {
         let call = read(&input).expect("a known event");
         let Moment::AfterTool { call_id: None, tool, can_add: true } = call.moment else { panic!("{:?}", call.moment) };
         assert_eq!(exit_code("Output: x\nExit Code: 2\nSignal: 9\nProcess Group PGID: 7"), Some(2));
+        // As Gemini CLI 0.61.0 gives it to its hooks.
+        let real = "<untrusted_context>\nOutput: broken\nExit Code: 3\nProcess Group PGID: 8656\n</untrusted_context>";
+        assert_eq!(exit_code(real), Some(3));
         assert_eq!(exit_code("Output: Exit Code: 4\nExit Code: 4\nall is well"), None, "printed by the command");
         assert_eq!((tool.outcome, tool.error.as_deref()), (Outcome::Failure, Some("exit code 3")));
         let log = json!({ "tool_name": "read_file", "tool_response": {"llmContent": "Exit Code: 3"} });

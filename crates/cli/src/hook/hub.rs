@@ -2,7 +2,7 @@
 //! start than the hub to answer. A hub behind https is called with the client of the other commands.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -29,7 +29,7 @@ impl HubConnection {
             return Ok(Self::Secure(Box::new(Client::open(url.to_owned(), Some(token.clone()))?)));
         };
         let (host, prefix) = host.split_at(host.find('/').unwrap_or(host.len()));
-        let stream = connect(host, deadline)?;
+        let stream = connect(addresses(host)?, deadline)?;
         stream.set_nodelay(true)?;
         let (host, prefix) = (host.to_owned(), prefix.trim_end_matches('/').to_owned());
         Ok(Self::Plain { host, prefix, token: token.clone(), stream: BufReader::new(stream), deadline })
@@ -78,12 +78,17 @@ impl std::fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Connects to the first address of a host that accepts: `localhost` is often two, and a hub listens on one of them.
-fn connect(host: &str, deadline: Instant) -> Result<TcpStream> {
+/// The addresses of a host, with port 80 if it names none.
+fn addresses(host: &str) -> Result<impl Iterator<Item = SocketAddr>> {
     let has_port = host.rsplit(']').next().unwrap_or(host).contains(':');
     let with_port = if has_port { host.to_owned() } else { format!("{host}:80") };
-    let mut refused = anyhow::anyhow!("the address has no host");
-    for address in with_port.to_socket_addrs()? {
+    Ok(with_port.to_socket_addrs()?)
+}
+
+/// Connects to the first address that accepts: `localhost` is often two, and a hub listens on one of them.
+fn connect(addresses: impl Iterator<Item = SocketAddr>, deadline: Instant) -> Result<TcpStream> {
+    let mut refused = anyhow::anyhow!("the host has no address");
+    for address in addresses {
         match TcpStream::connect_timeout(&address, left(deadline)?) {
             Ok(stream) => return Ok(stream),
             Err(error) => refused = error.into(),
@@ -239,7 +244,21 @@ mod tests {
     }
 
     #[test]
-    fn every_address_of_a_host_is_tried_and_a_path_stays_in_front() {
+    fn the_next_address_of_a_host_is_tried_if_one_refuses() {
+        let address = |listener: &TcpListener| listener.local_addr().expect("its address");
+        let (closed, open) = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port")).into();
+        let both = [address(&closed), address(&open)];
+        drop(closed);
+        let deadline = Instant::now() + Duration::from_secs(5);
+        assert!(connect(both[..1].iter().copied(), deadline).is_err());
+        let stream = connect(both.into_iter(), deadline).expect("it listens");
+        assert_eq!(stream.peer_addr().expect("connected"), both[1]);
+        assert_eq!(addresses("127.0.0.1").expect("an address").next().map(|it| it.port()), Some(80));
+        assert_eq!(addresses("[::1]:99").expect("an address").next().map(|it| it.port()), Some(99));
+    }
+
+    #[test]
+    fn a_path_of_the_hub_stays_in_front() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("its address").port();
         let asked = std::thread::spawn(move || {

@@ -19,19 +19,19 @@ pub(super) fn untrusted(hooks: &Path, config: &str) -> Vec<String> {
     let config: DocumentMut = config.parse().unwrap_or_default();
     let file = file.unwrap_or_default();
     let events = file["hooks"].as_object().into_iter().flatten();
-    let ours = events.filter(|(event, groups)| {
-        let groups = groups.as_array().into_iter().flatten().enumerate();
-        let mut ours = groups.filter(|(_, group)| is_our_hook(Host::Codex, group));
-        ours.any(|(at, group)| !is_group_trusted(hooks, &config, &snake_case(event), at, group))
+    let skipped = events.filter(|(event, groups)| {
+        let mut groups = groups.as_array().into_iter().flatten().enumerate();
+        groups.any(|(at, group)| !is_group_trusted(hooks, &config, &snake_case(event), at, group))
     });
-    ours.map(|(event, _)| event.clone()).collect()
+    skipped.map(|(event, _)| event.clone()).collect()
 }
 
+/// Whether Codex trusts those hooks of a group that are ours.
 fn is_group_trusted(hooks: &Path, config: &DocumentMut, event: &str, at: usize, group: &Value) -> bool {
     let handlers = group["hooks"].as_array().into_iter().flatten().enumerate();
     // Codex may know the file by its real path.
     let real = std::fs::canonicalize(hooks).unwrap_or_else(|_| hooks.to_owned());
-    { handlers }.all(|(number, handler)| {
+    { handlers }.filter(|(_, handler)| is_our_hook(Host::Codex, handler)).all(|(number, handler)| {
         let hash = hash(event, &group["matcher"], handler);
         [hooks, &real].iter().any(|path| {
             let key = format!("{}:{event}:{at}:{number}", path.display());

@@ -38,6 +38,15 @@ impl Home {
     }
 }
 
+/// A process that goes on when this is dropped.
+struct Stopped<'a>(&'a Value);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        signal("-CONT", self.0);
+    }
+}
+
 fn signal(name: &str, pid: &Value) {
     let sent = Command::new("kill").args([name, &pid.to_string()]).status().expect("kill runs");
     assert!(sent.success(), "process {pid} is there");
@@ -147,6 +156,8 @@ fn a_hub_that_hangs_is_told_from_one_that_runs_and_stops_nobody() {
     assert!(home.run(&["start"]).status.success());
     let pid = home.status()["pid"].clone();
     signal("-STOP", &pid);
+    // Also if the test fails: a stopped process does not end when it is asked to.
+    let stopped = Stopped(&pid);
     let begun = Instant::now();
     let status = home.run(&["status"]);
     assert!(begun.elapsed().as_secs() < 30, "it does not wait for it");
@@ -156,7 +167,7 @@ fn a_hub_that_hangs_is_told_from_one_that_runs_and_stops_nobody() {
     assert_eq!((&hung["running"], &hung["ready"]), (&json!(true), &json!(false)));
     let refused = home.run(&["start"]);
     assert!(text(&refused.stderr).contains("does not answer; bellwire stop ends it"), "{}", shown(&refused));
-    signal("-CONT", &pid);
+    drop(stopped);
     assert_eq!(home.status()["ready"], true);
 }
 

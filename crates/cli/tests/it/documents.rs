@@ -115,6 +115,11 @@ const LOOPS: &str = "make test-examples runs it, in tests/examples/loops.py";
 /// Document, beginning of the block, and why no test of this binary runs it.
 pub(crate) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("README.md", "make run", "the test starts a hub of its own"),
+    (
+        "README.md",
+        "cargo install",
+        "builds a release; make test-agents runs the other two with the program of the tests",
+    ),
     ("docs/agent-loop.md", "  the user's text, or a wake", "a picture"),
     ("docs/agent-loop.md", "import json, os", LOOPS),
     ("docs/agent-loop.md", "--- user", LOOPS),
@@ -131,6 +136,11 @@ pub(crate) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/agents.md", "opencode run", AGENTS),
     ("docs/agents.md", "bellwire run --name build", AGENTS),
     ("docs/agents.md", "Notifications from Bellwire", AGENTS),
+    (
+        "docs/agents.md",
+        "{ \"mcpServers\"",
+        "a harness's configuration; make test-mcp runs such commands, in tests/mcp/wrap.mjs",
+    ),
     ("docs/agents.md", "bellwire doctor", AGENTS),
     ("docs/agents.md", "ok   ", AGENTS),
     ("docs/agents.md", "bellwire uninstall ", AGENTS),

@@ -58,12 +58,12 @@ fn in_an_empty_home_it_makes_files_and_removes_them_again() {
         assert!(done.status.success(), "{}", shown(&done));
         let installed = files(hub.home.path());
         assert!(installed.len() > before.len());
+        let file = hub.home.path().join(format!(".config/bellwire/hosts/{host}.toml"));
+        let secret = fs::read_to_string(&file).expect("the host's file");
         let again = install(&hub, &[host]);
         assert!(text(&again.stderr).contains("was connected already"), "{}", shown(&again));
         assert_eq!(files(hub.home.path()), installed);
-
-        let file = hub.home.path().join(format!(".config/bellwire/hosts/{host}.toml"));
-        let secret = fs::read_to_string(&file).expect("the host's file");
+        assert_eq!(fs::read_to_string(&file).expect("the host's file"), secret, "the token stays");
         let token =
             secret.lines().find_map(|line| line.strip_prefix("token = \"")).expect("a token").trim_end_matches('"');
         assert!(installed.iter().all(|(_, content)| !content.contains(token)), "no token in a harness's file");
@@ -257,7 +257,10 @@ fn doctor_sees_whether_a_harness_is_installed_and_alive() {
     // As after an installation that was killed between two files.
     assert!(install(&hub, &["codex"]).status.success());
     let again = doctor(&hub, "codex");
-    assert!(again["message"].as_str().is_some_and(|message| message.starts_with("is connected")), "{again}");
+    assert!(
+        again["message"].as_str().is_some_and(|message| message.starts_with("is installed and last asked")),
+        "{again}"
+    );
     fs::remove_file(&file).expect("it can be removed");
     assert_eq!(doctor(&hub, "codex")["message"], "its hooks have no token, so they are silent");
 }

@@ -27,6 +27,26 @@ fn the_first_start_says_what_to_do_next_and_the_second_keeps_the_token_to_itself
 }
 
 #[test]
+fn a_program_that_stays_where_it_is_offers_to_connect_an_agent() {
+    let home = tempfile::tempdir().expect("a folder");
+    let program = home.path().join("bellwire");
+    // A link is as good as a copy, and faster.
+    std::fs::hard_link(env!("CARGO_BIN_EXE_bellwire"), &program)
+        .or_else(|_| std::fs::copy(env!("CARGO_BIN_EXE_bellwire"), &program).map(drop))
+        .expect("it can be copied");
+    let run = |word: &str| {
+        let mut command = std::process::Command::new(&program);
+        command.env_clear().env("HOME", home.path()).env("BELLWIRE_SERVER_LISTEN", "127.0.0.1:0").arg(word);
+        let output = finish(&mut command, "");
+        assert!(output.status.success(), "{}", shown(&output));
+    };
+    run("start");
+    run("stop");
+    let log = std::fs::read_to_string(data(home.path()).join("hub.log")).expect("the log");
+    assert!(log.contains("bellwire install claude-code   # connect an agent"), "{log}");
+}
+
+#[test]
 fn the_mode_of_a_readable_token_file_is_corrected() {
     let (home, _) = Hub::start().stop();
     let token = data(home.path()).join("admin.token");

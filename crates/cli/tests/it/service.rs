@@ -23,6 +23,7 @@ case "$2" in
     pid=$(cat "$HOME/$name.pid")
     kill "$pid" 2>/dev/null
     while kill -0 "$pid" 2>/dev/null && ! grep -q ') Z ' "/proc/$pid/stat"; do sleep 0.05; done
+    rm "$HOME/$name.pid"
     ;;
   is-failed) exit 1 ;;
 esac
@@ -103,6 +104,7 @@ fn the_hub_is_run_by_systemd_from_install_to_uninstall() {
     assert_eq!(home.calls(), ["daemon-reload", "enable --now bellwire.service", "enable --now bellwire-wake.service"]);
     let status = home.status();
     assert_eq!((&status["service"], &status["ready"]), (&Value::from("systemd"), &Value::from(true)), "{status}");
+    assert_eq!(status["wake"], true);
     assert!(text(&home.succeed(&["status"]).stdout).contains("by systemd"));
     let again = home.succeed(&["install", "claude-code", "--service", "--wake"]);
     assert!(!text(&again.stderr).contains("changed"), "{}", shown(&again));

@@ -63,7 +63,7 @@ impl Wrapped {
 
     /// The block that a call brought; empty if there is none.
     fn news(&mut self, id: u32) -> String {
-        block(&self.call(id, "echo", json!({})))
+        block(&self.call(id, "echo", json!({ "id": id })))
     }
 
     fn close_input(&mut self) {

@@ -99,6 +99,18 @@ impl RequestContext {
         Ok(context)
     }
 
+    /// The context as JSON, which [`parse`](Self::parse) reads.
+    pub fn to_json(&self) -> Value {
+        serde_json::json!({
+            "request_id": self.request_id,
+            "source_channel": self.source_channel,
+            "source_endpoint_identity": self.source_endpoint_identity,
+            "source_sender_identity": self.source_sender_identity,
+            "source_thread_identity": self.source_thread_identity,
+            "received_at": self.received_at,
+        })
+    }
+
     /// The thread identity, for a channel that cannot answer without one.
     pub fn thread(&self) -> Result<&str, ContextError> {
         self.source_thread_identity.as_deref().ok_or(ContextError::Missing(THREAD))

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,10 +36,18 @@ pub trait Channel: Send + Sync + 'static {
     /// that receives messages. They are essential tasks of the hub and end when [`ChannelHub::stopping`] becomes true.
     fn start(&self, hub: ChannelHub) -> Vec<ChannelTask>;
 
+    /// Waits until the channel's own pacing lets a message go to this target, at most `wait_max`. The start of the attempt is
+    /// committed after this and before [`deliver`](Self::deliver) or [`notify`](Self::notify): a hub that is killed while it
+    /// waits has sent nothing.
+    fn slot(&self, _target: &str, _wait_max: Duration) -> BoxFuture<'_, Result<(), NoSlot>> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// Sends one message to one target, once. The start of the attempt is committed before this is called.
     ///
-    /// The outcome claims only what can be proven: `TryAgain` = nothing was sent; `Interrupted` = the hub stops and nothing was
-    /// sent, so that it is sent after the next start; `Unknown` = it may have arrived.
+    /// The outcome claims only what can be proven: `TryAgain` = nothing was sent; `Partial` = a part was sent, and a later
+    /// attempt gets its progress; `Interrupted` = the hub stops and nothing was sent, so that it is sent after the next
+    /// start; `Unknown` = it may have arrived.
     /// `Unreachable` = the target does not exist or the person has blocked the hub: the store switches the channel off for
     /// this person and adds a note to their inbox. Reasons are read by agents, so they contain no target.
     fn deliver(&self, message: OutboundMessage) -> BoxFuture<'_, AttemptOutcome>;
@@ -82,6 +91,24 @@ pub trait Channel: Send + Sync + 'static {
         _wait: Duration,
     ) -> BoxFuture<'_, Result<TestReport, TestRefusal>> {
         Box::pin(async { Err(TestRefusal::NoTest) })
+    }
+}
+
+/// Why there is no slot to send in. Nothing was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoSlot {
+    /// The target or the channel gets its next slot after this time.
+    Busy(Duration),
+    /// The hub stops.
+    Stopping,
+}
+
+impl fmt::Display for NoSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Busy(_) => "this target gets too many messages at once",
+            Self::Stopping => "the hub is stopping",
+        })
     }
 }
 
@@ -165,6 +192,8 @@ pub struct OutboundMessage {
     pub titles: BTreeMap<String, String>,
     /// The recipient's time zone, by its IANA name.
     pub timezone: Option<String>,
+    /// What an earlier attempt has sent of it, as that attempt reported it.
+    pub progress: Option<String>,
     /// When it was first claimed: its date on every attempt.
     pub created_at: Time,
 }
@@ -195,6 +224,7 @@ impl OutboundMessage {
             content,
             titles: claim.titles,
             timezone: claim.timezone,
+            progress: claim.progress,
             created_at: claim.created_at,
         }
     }

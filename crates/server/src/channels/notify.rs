@@ -118,8 +118,6 @@ impl NotifyOutcome {
 pub enum Obstacle {
     /// The provider cannot be reached, is busy, or refuses the hub's credentials.
     Unavailable,
-    /// The channel's own pacing has no slot in time.
-    Overloaded,
     /// The provider did not answer in time, before anything was sent.
     TimedOut,
 }

@@ -1,4 +1,5 @@
-//! The worker that sends due deliveries: claims them, records the start of the attempt, sends, records the outcome.
+//! The worker that sends due deliveries: claims them, waits for a slot, records the start of the attempt, sends, records the
+//! outcome.
 //!
 //! It decides nothing. The store decides which deliveries are due, which are skipped, and when to retry or give up; the
 //! channel knows how to send. The start of an attempt is committed before the first byte is sent, so that after a crash
@@ -12,13 +13,16 @@ use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::channels::{Channel, Channels, OutboundMessage};
+use crate::channels::{Channel, Channels, NoSlot, OutboundMessage};
 use crate::{auth, clock};
 
 /// How often the store is polled in case a signal was missed.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How often recording an outcome is tried: a short failure of the store must not lose the outcome of a sent message.
 const RECORD_ATTEMPTS_MAX: usize = 5;
+
+/// How long a message waits for its slot; less than the lease of its claim.
+const SLOT_WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// The worker. Clones share the store and the channels.
 #[derive(Clone)]
@@ -91,7 +95,15 @@ impl Outbox {
     }
 
     async fn deliver(&self, claim: Claim) {
-        let (message_id, fence) = (claim.message_id, claim.fence);
+        let (message_id, fence, channel) = (claim.message_id, claim.fence, claim.channel.clone());
+        let end = async |outcome| {
+            tracing::info!(%message_id, %channel, ?outcome, "delivery attempt finished");
+            self.finish(AttemptEnd { message_id, fence, outcome, jitter: u64::from_le_bytes(clock::random()) }).await;
+        };
+        let Some(channel) = self.channels.get(channel.as_str()) else { return };
+        if let Err(no_slot) = channel.slot(&claim.target, SLOT_WAIT_MAX).await {
+            return end(not_started(&no_slot)).await;
+        }
         let code = (claim.purpose == Purpose::Confirmation).then(new_code);
         let start = AttemptStart { message_id, fence, code: code.as_deref().map(auth::hash) };
         match self.store.start(start).await {
@@ -102,15 +114,7 @@ impl Outbox {
                 return;
             }
         }
-        let channel = claim.channel.clone();
-        let outcome = match self.channels.get(channel.as_str()) {
-            Some(channel) => channel.deliver(OutboundMessage::new(claim, code)).await,
-            None => {
-                AttemptOutcome::TryAgain { reason: format!("the hub has no channel {channel}"), retry_after_ms: None }
-            }
-        };
-        tracing::info!(%message_id, %channel, ?outcome, "delivery attempt finished");
-        self.finish(AttemptEnd { message_id, fence, outcome, jitter: u64::from_le_bytes(clock::random()) }).await;
+        end(channel.deliver(OutboundMessage::new(claim, code)).await).await;
     }
 
     async fn finish(&self, end: AttemptEnd) {
@@ -128,6 +132,14 @@ impl Outbox {
             }
         }
     }
+}
+
+fn not_started(no_slot: &NoSlot) -> AttemptOutcome {
+    let retry_after_ms = match no_slot {
+        NoSlot::Busy(wait) => u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+        NoSlot::Stopping => 0,
+    };
+    AttemptOutcome::NotStarted { reason: no_slot.to_string(), retry_after_ms }
 }
 
 /// A confirmation code: six digits, uniformly random.

@@ -16,6 +16,7 @@ use bellwire_store::{EventFilter, EventQuery, Fate, LiveEvent, LiveReceiver};
 use futures_util::stream::{self, Stream, StreamExt as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
 use super::event_list::ListedEventBody;
@@ -132,23 +133,32 @@ pub(super) async fn stream(
         verdict: query.verdict.map(|verdict| verdict.0),
     };
     let query = EventQuery { user_id: query.user_id.map(|user| user.0), filter, before: None, limit: 0 };
+    let permit = hub.overload.live_stream()?;
     let open = OpenStream::new(&hub, &identity).await?;
-    let feed = (hub.store.live(query), open);
-    let events = stream::unfold(feed, |mut feed| async move { next(&mut feed).await.map(|event| (Ok(event), feed)) });
+    let feed = LiveFeed { live: hub.store.live(query), open, _permit: permit };
+    let events = stream::unfold(feed, |mut feed| async move { feed.next().await.map(|event| (Ok(event), feed)) });
     Ok(LiveStream(Sse::new(events.boxed()).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))))
 }
 
-/// The next event; `None` when the stream ends.
-async fn next((live, open): &mut (LiveReceiver, OpenStream)) -> Option<SseEvent> {
-    let event = tokio::select! {
-        event = live.next() => event?,
-        () = open.ended() => return None,
-    };
-    Some(match event {
-        LiveEvent::Event(listed) => sse_event("event", &ListedEventBody::from(*listed)),
-        LiveEvent::Fate(fate) => sse_event("fate", &FateData::from(*fate)),
-        LiveEvent::Skipped(count) => sse_event("skipped", &SkippedData { count }),
-    })
+struct LiveFeed {
+    live: LiveReceiver,
+    open: OpenStream,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl LiveFeed {
+    /// The next event; `None` when the stream ends.
+    async fn next(&mut self) -> Option<SseEvent> {
+        let event = tokio::select! {
+            event = self.live.next() => event?,
+            () = self.open.ended() => return None,
+        };
+        Some(match event {
+            LiveEvent::Event(listed) => sse_event("event", &ListedEventBody::from(*listed)),
+            LiveEvent::Fate(fate) => sse_event("fate", &FateData::from(*fate)),
+            LiveEvent::Skipped(count) => sse_event("skipped", &SkippedData { count }),
+        })
+    }
 }
 
 fn sse_event(kind: &str, data: &impl Serialize) -> SseEvent {

@@ -27,7 +27,7 @@ pub(super) struct NewSignInCode {
     /// The person who signs in with it.
     user_id: SingleLineText<ID_MAX>,
     /// The scope of the session: `user` (the default) or `admin`.
-    #[schemars(extend("enum" = ["user", "admin"]))]
+    #[schemars(extend("enum" = ["user", "admin", null]))]
     scope: Option<EnumText<Scope>>,
 }
 

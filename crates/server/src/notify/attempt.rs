@@ -84,8 +84,8 @@ impl Attempt {
     }
 }
 
-/// Claims a request to this target and lets `work` make the attempt, or joins an equal one. `None` = the outcome is not known in time; the
-/// attempt goes on and records it.
+/// Claims a request to this target and lets `work` make the attempt, or joins an equal one. `None` = the outcome is not
+/// known in time; the attempt goes on and records it.
 pub(crate) async fn run(
     hub: &Hub,
     claim: NotifyClaim,

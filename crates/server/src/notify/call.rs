@@ -2,7 +2,7 @@
 
 use bellwire_core::notify::{ErrorClass, NotifyCall, NotifyError, RequestContext};
 use bellwire_core::person::ToolArguments;
-use bellwire_store::{Claimant, InboundMessage, NotifyAnswer, NotifyEnding, SentFrom};
+use bellwire_store::{ChosenContext, Claimant, InboundMessage, NotifyAnswer, NotifyEnding, NotifyKey, SentFrom};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -50,11 +50,13 @@ async fn decided(
     let mut call = NotifyCall::parse(arguments, &facts)?;
     (request.channel, request.intent) = (call.channel.to_string(), Some(call.intent));
     let (mut user_id, mut conversation_id) = (context.user_id.clone(), context.conversation_id.clone());
+    let mut chosen = None;
     if call.intent.answers() {
         user_id = owner(hub, context).await?;
         if call.request_context.is_none() {
-            let newest = newest_context(hub, context, user_id.as_deref()).await?;
-            call = call.answering(newest, &facts)?;
+            let answered = chosen_context(hub, context, user_id.as_deref()).await?;
+            chosen = call_key(context).map(|call_key| ChosenContext { call_key, context: answered.clone() });
+            call = call.answering(answered, &facts)?;
         }
         if let Some(answered) = check_thread(hub, context, &call).await? {
             (user_id, conversation_id) = (Some(answered.user_id), Some(answered.conversation_id));
@@ -74,6 +76,7 @@ async fn decided(
         conversation_id,
         correlation_id: Some(context.correlation_id.clone()),
         claimant: Claimant::Tool,
+        chosen,
     });
     let (hub_of_attempt, target) = (hub.clone(), prepared.target.target.clone());
     let work =
@@ -139,8 +142,21 @@ async fn owner(hub: &Hub, context: &Context) -> Result<Option<String>, Refusal> 
     }
 }
 
-/// The newest inbound message that this agent has read in this conversation.
-async fn newest_context(hub: &Hub, context: &Context, user_id: Option<&str>) -> Result<RequestContext, Refusal> {
+/// What makes two calls without a request_context the same call; none without an idempotency key.
+fn call_key(context: &Context) -> Option<NotifyKey> {
+    let (key, token) = (context.idempotency_key.as_deref()?, context.identity.token_id.as_str());
+    let conversation = context.conversation_id.as_deref().unwrap_or_default();
+    Some(hash_of(&["answer", token, key, conversation, context.agent().as_str()]))
+}
+
+/// The message that an answer without a request_context belongs to: the one that was chosen when the same call was made
+/// before, else the newest that this agent has read in this conversation.
+async fn chosen_context(hub: &Hub, context: &Context, user_id: Option<&str>) -> Result<RequestContext, Refusal> {
+    if let Some(call_key) = call_key(context)
+        && let Some(chosen) = hub.store.chosen_context(call_key).await?
+    {
+        return Ok(chosen);
+    }
     let found = match (user_id, &context.conversation_id) {
         (Some(user_id), Some(conversation_id)) => {
             hub.store.reply_context(user_id.to_owned(), conversation_id.clone(), context.agent()).await?

@@ -1,6 +1,6 @@
 //! The Messenger: the only part that sends. It takes routes and makes one attempt on a channel.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bellwire_core::notify::{ErrorClass, NotifyCall, NotifyError};
 use bellwire_core::person::ToolArguments;
@@ -17,8 +17,11 @@ use super::envelope::{
 };
 use super::prepared::{ClaimContext, Prepared, Resolved};
 use super::refusal::{Refusal, RefusedRequest};
-use crate::channels::{NotifyOutcome, Obstacle};
+use crate::channels::{NoSlot, NotifyOutcome, Obstacle};
 use crate::http::Hub;
+
+/// How long a message waits for its slot.
+const SLOT_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// The channel's name for the ledger; blank if there is no such channel, because the ledger has no texts of callers.
 fn known_channel(hub: &Hub, name: &str) -> String {
@@ -128,6 +131,7 @@ async fn claim_and_send(hub: &Hub, resolved: Resolved) -> Result<(Attempted, Opt
         conversation_id: None,
         correlation_id: None,
         claimant: Claimant::Messenger,
+        chosen: None,
     });
     let (hub_of_attempt, target) = (hub.clone(), prepared.target.target.clone());
     let work =
@@ -163,17 +167,32 @@ fn outcome_of(ending: NotifyEnding, channel: &str) -> Outcome {
     }
 }
 
-/// Makes the one attempt. The start is committed before the channel is called.
+/// Makes the one attempt. The start is committed when the channel has a slot, and before it is called.
 async fn send(hub: Hub, prepared: Prepared, attempt: Attempt) -> Attempted {
     let Some(channel) = hub.channels.get(prepared.call.channel.as_str()) else {
         return Err(NotifyError::invalid("The hub has no such channel").into()).into();
     };
+    if let Err(no_slot) = channel.slot(&prepared.target.target, SLOT_WAIT_MAX).await {
+        return Err(not_attempted(&no_slot).into()).into();
+    }
     if let Err(error) = attempt.start(SentFrom::Here).await {
         return Err(error.into()).into();
     }
     let outcome = channel.notify(prepared.message(&attempt)).await;
     let meta = meta_of(&outcome);
     Attempted { outcome: classified(outcome, prepared.call.channel.as_str()), meta }
+}
+
+fn not_attempted(no_slot: &NoSlot) -> NotifyError {
+    match no_slot {
+        NoSlot::Busy(wait) => {
+            // Rounded up: a retry before its end would be refused again.
+            let seconds = wait.as_millis().div_ceil(1000).max(1);
+            let error = NotifyError::new(ErrorClass::OverloadRejected, no_slot.to_string());
+            error.retry_after(u64::try_from(seconds).ok())
+        }
+        NoSlot::Stopping => NotifyError::new(ErrorClass::TargetUnavailable, no_slot.to_string()),
+    }
 }
 
 fn meta_of(outcome: &NotifyOutcome) -> AnswerMeta {
@@ -203,7 +222,6 @@ fn classified(outcome: NotifyOutcome, channel: &str) -> Outcome {
         NotifyOutcome::TryAgain { obstacle, reason, retry_after } => {
             let class = match obstacle {
                 Obstacle::Unavailable => ErrorClass::TargetUnavailable,
-                Obstacle::Overloaded => ErrorClass::OverloadRejected,
                 Obstacle::TimedOut => ErrorClass::Timeout,
             };
             let seconds = retry_after.map(|wait| wait.as_secs().max(1));

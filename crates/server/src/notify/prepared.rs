@@ -3,7 +3,7 @@
 use bellwire_core::Time;
 use bellwire_core::notify::{DedupInput, Intent, NotifyCall, RequestContext};
 use bellwire_core::person::ChannelName;
-use bellwire_store::{Claimant, NotifyAnswer, NotifyClaim, NotifyKey, NotifyRecipient};
+use bellwire_store::{ChosenContext, Claimant, NotifyAnswer, NotifyClaim, NotifyKey, NotifyRecipient};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
@@ -47,6 +47,8 @@ pub(crate) struct ClaimContext {
     pub(crate) conversation_id: Option<String>,
     pub(crate) correlation_id: Option<String>,
     pub(crate) claimant: Claimant,
+    /// The message that the hub chose for an answer.
+    pub(crate) chosen: Option<ChosenContext>,
 }
 
 impl Resolved {
@@ -152,6 +154,7 @@ impl Prepared {
             recipient: self.recipient.clone(),
             on_behalf_of: context.on_behalf_of,
             claimant: context.claimant,
+            chosen: context.chosen,
             answer_key: self.answer_key,
             conversation_id: context.conversation_id,
             correlation_id: context.correlation_id,

@@ -111,6 +111,32 @@ async fn filters_are_checked_and_only_operators_watch() {
     assert_eq!((&event["user_id"], &event["payload"]["tool_name"]), (&json!("bob"), &json!("his")), "{event}");
 }
 
+#[tokio::test]
+async fn live_streams_are_bounded_and_one_that_closes_makes_room() {
+    let hub = TestHub::start().await;
+    let mut open = Vec::new();
+    for _ in 0..100 {
+        open.push(Live::open(&hub, "").await);
+    }
+    let one_more = || hub.client.get(format!("{}/v1/events/stream", hub.base)).bearer_auth(&hub.admin).send();
+    let refused = one_more().await.unwrap();
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(refused.text().await.unwrap().contains("100 live streams are open"));
+    let agent = hub.token("agent", "ada").await;
+    hub.post(&agent, "/v1/events", failure("grep")).await;
+    for live in &mut open {
+        assert_eq!(live.hear("event").await["payload"]["tool_name"], "grep");
+    }
+    open.pop();
+    let again = async {
+        // The hub learns of the closed connection a little later.
+        while one_more().await.unwrap().status() != StatusCode::OK {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), again).await.expect("there is room again");
+}
+
 /// The stalled reader's connection holds a few megabytes; the rest is skipped, and nobody waits for it.
 #[tokio::test]
 async fn a_stalled_reader_delays_nobody_and_learns_how_much_it_missed() {

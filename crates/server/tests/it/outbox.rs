@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 
 use bellwire_core::person::{ChannelChange, ChannelName, MessageType, QuietChange, SettingsChange};
 use bellwire_core::{NotificationId, Randomness, Subscribers, Time};
-use bellwire_server::channels::{Channels, OutboundContent, OutboundMessage};
+use bellwire_server::channels::{Channels, NoSlot, OutboundContent, OutboundMessage};
 use bellwire_server::deliver::Outbox;
 use bellwire_store::{
     AttemptOutcome, Caller, ChannelRules, Clock, DeliveryState, MemoryStore, NotificationContent, NotificationDraft,
     PeopleRules, SendResult, SettingsRequest, SqliteStore, Store, StoreOptions,
 };
 
-use crate::scripted_channel::{email, scripted, scripted_as};
+use crate::scripted_channel::{email, paced, scripted, scripted_as};
 
 /// A store with a simulated clock, and the messages that its outbox sends.
 pub(crate) struct Post {
@@ -288,4 +288,48 @@ async fn a_channel_that_hangs_does_not_delay_another() {
     roofs.dedup();
     assert_eq!(roofs.len(), 20);
     worker.abort();
+}
+
+#[tokio::test]
+async fn a_worker_that_is_killed_while_a_message_waits_for_its_slot_has_sent_nothing() {
+    for durable in [false, true] {
+        let mut post = Post::open(durable, "2026-01-03T12:00:00Z").await;
+        post.tell("news").await;
+        let never = Outbox::new(post.store.clone(), paced(|| Box::pin(std::future::pending())));
+        let mut working = Box::pin(never.step());
+        let mut changes = post.store.outbox_changes();
+        // Runs until the message is claimed and waits.
+        while post.states().await != [DeliveryState::Claimed] {
+            tokio::select! {
+                _ = &mut working => panic!("it waits for its slot"),
+                rung = changes.changed() => rung.unwrap(),
+            }
+        }
+        drop(working);
+        if durable {
+            post.restart().await;
+        }
+        post.set(time("2026-01-03T12:02:00Z"));
+        assert_eq!(post.outbox(AttemptOutcome::Sent).step().await, 1);
+        assert_eq!((post.sent(), post.states().await), (vec![vec!["news".to_owned()]], vec![DeliveryState::Sent]));
+    }
+}
+
+#[tokio::test]
+async fn a_message_without_a_slot_waits_and_that_is_no_attempt() {
+    for durable in [false, true] {
+        let post = Post::open(durable, "2026-01-03T12:00:00Z").await;
+        post.tell("news").await;
+        let busy = || -> crate::scripted_channel::Slot {
+            Box::pin(async { Err(NoSlot::Busy(std::time::Duration::from_secs(3))) })
+        };
+        assert_eq!(Outbox::new(post.store.clone(), paced(busy)).step().await, 1);
+        let waiting = post.store.deliveries(None, None, None, 100).await.unwrap().0;
+        let waiting = waiting.into_iter().find(|one| one.content.notification_id().is_some()).unwrap();
+        assert_eq!((waiting.state, waiting.attempts), (DeliveryState::Waiting, 0), "{waiting:?}");
+        assert_eq!((waiting.not_before, waiting.lease_until), (time("2026-01-03T12:00:03Z"), None));
+        assert_eq!(post.outbox(AttemptOutcome::Sent).step().await, 0);
+        post.set(time("2026-01-03T12:00:03Z"));
+        assert_eq!(post.outbox(AttemptOutcome::Sent).step().await, 1);
+    }
 }

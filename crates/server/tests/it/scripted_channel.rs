@@ -3,8 +3,9 @@ use std::time::Duration;
 
 use bellwire_core::person::ChannelName;
 use bellwire_server::channels::{
-    Channel, ChannelHub, ChannelStatus, ChannelTask, Channels, Grouping, NotifyDelivery, NotifyMessage, NotifyOutcome,
-    NotifyTarget, OutboundMessage, Sending, SettingsShape, TargetField, TargetKind, Verification, VerifiedField,
+    Channel, ChannelHub, ChannelStatus, ChannelTask, Channels, Grouping, NoSlot, NotifyDelivery, NotifyMessage,
+    NotifyOutcome, NotifyTarget, OutboundMessage, Sending, SettingsShape, TargetField, TargetKind, Verification,
+    VerifiedField,
 };
 use bellwire_store::AttemptOutcome;
 use futures_util::future::BoxFuture;
@@ -28,7 +29,11 @@ static SHAPE: SettingsShape = SettingsShape {
 pub(crate) struct ScriptedChannel<F> {
     name: ChannelName,
     deliver: F,
+    slot: fn() -> Slot,
 }
+
+/// A slot to send in, or why there is none.
+pub(crate) type Slot = BoxFuture<'static, Result<(), NoSlot>>;
 
 /// Its name.
 pub(crate) fn email() -> ChannelName {
@@ -48,7 +53,14 @@ pub(crate) fn scripted_as<F>(name: ChannelName, deliver: F) -> Arc<dyn Channel>
 where
     F: Fn(OutboundMessage) -> BoxFuture<'static, AttemptOutcome> + Send + Sync + 'static,
 {
-    Arc::new(ScriptedChannel { name, deliver })
+    Arc::new(ScriptedChannel { name, deliver, slot: || Box::pin(async { Ok(()) }) })
+}
+
+/// A registry with only a channel called `email`, which accepts every message that has this slot.
+pub(crate) fn paced(slot: fn() -> Slot) -> Channels {
+    let deliver =
+        |_: OutboundMessage| -> BoxFuture<'static, AttemptOutcome> { Box::pin(async { AttemptOutcome::Sent }) };
+    Channels::new(vec![Arc::new(ScriptedChannel { name: email(), deliver, slot })]).unwrap()
 }
 
 impl<F> Channel for ScriptedChannel<F>
@@ -73,6 +85,10 @@ where
 
     fn start(&self, _: ChannelHub) -> Vec<ChannelTask> {
         Vec::new()
+    }
+
+    fn slot(&self, _: &str, _: Duration) -> BoxFuture<'_, Result<(), NoSlot>> {
+        (self.slot)()
     }
 
     fn deliver(&self, message: OutboundMessage) -> BoxFuture<'_, AttemptOutcome> {

@@ -9,6 +9,7 @@ mod inbound;
 mod notify;
 mod notify_faults;
 mod outbound;
+mod pacing;
 mod pairing;
 mod webhook;
 

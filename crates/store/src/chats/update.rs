@@ -95,10 +95,13 @@ pub enum UpdateOutcome {
         replaced: Option<String>,
     },
     /// The code is wrong, used up or too old.
-    WrongCode,
+    WrongCode {
+        /// Whether to answer: a chat that belongs to no person gets one answer a day.
+        is_answered: bool,
+    },
     /// Too many wrong codes came from this chat within an hour.
     TooManyCodes {
-        /// Whether to answer: only the first time.
+        /// Whether to answer: as above, and only the first time.
         is_answered: bool,
     },
     /// The chat belongs to another person.
@@ -159,7 +162,7 @@ impl UpdateOutcome {
             Self::Ignored => "ignored",
             Self::Stranger { .. } => "stranger",
             Self::Paired { .. } => "paired",
-            Self::WrongCode => "wrong_code",
+            Self::WrongCode { .. } => "wrong_code",
             Self::TooManyCodes { .. } => "too_many_codes",
             Self::Taken => "taken",
             Self::Started => "started",

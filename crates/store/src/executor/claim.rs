@@ -303,6 +303,7 @@ impl Executor {
             purpose,
             titles,
             timezone,
+            progress: first.progress,
             created_at,
         }))
     }

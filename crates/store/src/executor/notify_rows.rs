@@ -20,6 +20,7 @@ pub(super) fn new_row(claim: &NotifyClaim, fence: i64, now: Time) -> NotifyRow {
         user_id,
         on_behalf_of: claim.on_behalf_of.clone(),
         limit_key,
+        chosen: claim.chosen.clone(),
         state: NotifyState::Claimed,
         is_passed_on: false,
         fence,

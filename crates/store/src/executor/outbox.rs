@@ -62,6 +62,7 @@ impl Executor {
             lease_until: None,
             fence: 0,
             message_id: None,
+            progress: None,
             created_at: now,
             ended_at: None,
         }

@@ -34,15 +34,27 @@ impl Executor {
             AttemptOutcome::Refused { .. } | AttemptOutcome::Unreachable { .. } | AttemptOutcome::Unknown { .. } => {
                 FAILED_AT_ONCE + 1
             }
-            AttemptOutcome::Sent | AttemptOutcome::TryAgain { .. } | AttemptOutcome::Interrupted => usize::MAX,
+            AttemptOutcome::Sent
+            | AttemptOutcome::TryAgain { .. }
+            | AttemptOutcome::Partial { .. }
+            | AttemptOutcome::NotStarted { .. }
+            | AttemptOutcome::Interrupted => usize::MAX,
         };
-        let mut ours = self.attempt(finish.message_id, finish.fence, DeliveryState::Started, limit, source).await?;
+        let state = match finish.outcome {
+            AttemptOutcome::NotStarted { .. } => DeliveryState::Claimed,
+            _ => DeliveryState::Started,
+        };
+        let mut ours = self.attempt(finish.message_id, finish.fence, state, limit, source).await?;
         if ours.is_empty() {
             return Ok((is_notified, None));
         }
         let now = self.context.now;
         let attempts = ours.iter().map(|one| one.attempts).max().unwrap_or(1);
         let is_unreachable = matches!(finish.outcome, AttemptOutcome::Unreachable { .. });
+        let progress = match &finish.outcome {
+            AttemptOutcome::Partial { progress, .. } => Some(progress.clone()),
+            _ => None,
+        };
         let (state, reason) = match finish.outcome {
             AttemptOutcome::Sent => {
                 self.settle(&ours, DeliveryState::Sent, None, None);
@@ -58,7 +70,13 @@ impl Executor {
                 (DeliveryState::Failed, reason)
             }
             AttemptOutcome::Unknown { reason } => (DeliveryState::Unknown, reason),
-            AttemptOutcome::TryAgain { reason, retry_after_ms } => {
+            AttemptOutcome::NotStarted { reason, retry_after_ms } => {
+                self.settle(&ours, DeliveryState::Waiting, Some(&reason), Some(now.plus(retry_after_ms)));
+                return Ok((true, None));
+            }
+            AttemptOutcome::TryAgain { reason, retry_after_ms }
+            | AttemptOutcome::Partial { reason, retry_after_ms, .. } => {
+                ours.iter_mut().for_each(|one| one.progress = progress.clone().or_else(|| one.progress.take()));
                 match self.rules.retry.next(attempts, now, retry_after_ms, finish.jitter) {
                     Next::At(at) => {
                         self.settle(&ours, DeliveryState::Waiting, Some(&reason), Some(at));
@@ -111,6 +129,7 @@ impl Executor {
             attempts: 0,
             not_before: self.context.now,
             message_id,
+            progress: None,
             ended_at: None,
             ..delivery
         };

@@ -156,6 +156,14 @@ impl NotifyReader for Memory {
         Ok(self.lock().notify.reply_contexts.get(&key).and_then(ReplyContextRow::context))
     }
 
+    async fn chosen_context(&self, call_key: &NotifyKey, since: Time) -> Result<Option<RequestContext>, StoreError> {
+        let tables = self.lock();
+        let rows = tables.notify.requests.values().filter(|row| row.ended_at.is_none_or(|at| at > since));
+        let chosen = rows.filter_map(|row| Some((row.created_at, row.chosen.as_ref()?)));
+        let oldest = chosen.filter(|(_, chosen)| chosen.call_key == *call_key).min_by_key(|(at, _)| *at);
+        Ok(oldest.map(|(_, chosen)| chosen.context.clone()))
+    }
+
     async fn people_with_target(&self, channel: &str, target: &str, limit: usize) -> Result<Vec<String>, StoreError> {
         let target = normalized_target(target);
         let has = |settings: &PersonSettings| {

@@ -144,10 +144,16 @@ impl OriginSums {
         self.counts.get(&decision).copied().unwrap_or(0)
     }
 
-    /// Whether the origin has tried several times and nothing was ever delivered. Deferred requests do not count as
-    /// delivered: an outage must not look like quiet hours.
+    /// Whether the origin has tried several times and nothing was ever delivered. Deferred requests count as neither: what
+    /// becomes of each is a decision of its own.
     pub fn never_gets_through(&self) -> bool {
-        self.count(LedgerDecision::Delivered) == 0 && self.counts.values().sum::<u64>() >= Self::FLAGGED_FROM
+        self.count(LedgerDecision::Delivered) == 0 && self.undelivered() >= Self::FLAGGED_FROM
+    }
+
+    /// How many requests were decided and not delivered.
+    pub fn undelivered(&self) -> u64 {
+        use LedgerDecision::{Failed, Refused, Unknown};
+        [Refused, Failed, Unknown].into_iter().map(|decision| self.count(decision)).sum()
     }
 }
 
@@ -176,7 +182,7 @@ pub(crate) fn sum_up(counts: impl IntoIterator<Item = (String, LedgerDecision, u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use LedgerDecision::{Deferred, Delivered, Refused};
+    use LedgerDecision::{Deferred, Delivered, Failed, Refused};
 
     fn sums(counts: &[(LedgerDecision, u64)]) -> OriginSums {
         OriginSums { origin: "health".into(), counts: counts.iter().copied().collect() }
@@ -185,7 +191,9 @@ mod tests {
     #[test]
     fn an_origin_is_flagged_if_it_tried_and_nothing_was_delivered() {
         assert!(sums(&[(Refused, 120)]).never_gets_through());
-        assert!(sums(&[(Deferred, 164)]).never_gets_through(), "an outage that looks like quiet hours");
+        assert!(!sums(&[(Deferred, 164)]).never_gets_through(), "they wait for the end of quiet hours");
+        assert!(sums(&[(Deferred, 164), (Failed, 3)]).never_gets_through(), "an outage that looks like quiet hours");
+        assert!(!sums(&[(Deferred, 164), (Failed, 2)]).never_gets_through());
         assert!(!sums(&[(Refused, 120), (Delivered, 1)]).never_gets_through());
         assert!(!sums(&[(Refused, 2)]).never_gets_through());
         assert!(!sums(&[]).never_gets_through());

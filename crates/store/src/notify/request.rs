@@ -1,4 +1,4 @@
-use bellwire_core::notify::{ErrorClass, Intent, NotifyError};
+use bellwire_core::notify::{ErrorClass, Intent, NotifyError, RequestContext};
 use bellwire_core::person::ChannelName;
 use bellwire_core::{NotificationId, Time};
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,8 @@ pub struct NotifyClaim {
     pub claimant: Claimant,
     /// What limits replies and reactions to one inbound message; none for `send`.
     pub answer_key: Option<NotifyKey>,
+    /// The message that the hub chose for an answer without a request_context.
+    pub chosen: Option<ChosenContext>,
     /// The conversation it comes from.
     pub conversation_id: Option<String>,
     /// The correlation id.
@@ -44,6 +46,15 @@ impl NotifyClaim {
         let is_own = self.recipient.user_id().is_some_and(|user_id| self.on_behalf_of.as_deref() == Some(user_id));
         self.conversation_id.as_deref().filter(|_| is_own)
     }
+}
+
+/// The inbound message that the hub chose for an answer. A repeat of the call answers the same one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChosenContext {
+    /// The hash of the caller and its idempotency key.
+    pub call_key: NotifyKey,
+    /// The message.
+    pub context: RequestContext,
 }
 
 /// Which part of the path claims a request.
@@ -262,6 +273,7 @@ pub(crate) struct NotifyRow {
     /// The person the agent works for.
     pub(crate) on_behalf_of: Option<String>,
     pub(crate) limit_key: Option<NotifyKey>,
+    pub(crate) chosen: Option<ChosenContext>,
     pub(crate) state: NotifyState,
     /// Whether the started attempt is made elsewhere and nobody has taken it over.
     pub(crate) is_passed_on: bool,

@@ -40,6 +40,9 @@ pub struct Delivery {
     /// The id of the message it is part of; the same on every attempt.
     #[serde(rename = "letter_id")]
     pub message_id: Option<Uuid>,
+    /// What was sent of it so far, in the channel's own form; none = nothing.
+    #[serde(default)]
+    pub progress: Option<String>,
     /// When it was planned.
     pub created_at: Time,
     /// When it ended.
@@ -134,6 +137,8 @@ pub struct Claim {
     pub titles: BTreeMap<String, String>,
     /// The recipient's time zone, by its IANA name.
     pub timezone: Option<String>,
+    /// What earlier attempts have sent of it.
+    pub progress: Option<String>,
     /// When the message was first claimed: its date on every attempt.
     pub created_at: Time,
 }
@@ -206,6 +211,22 @@ pub enum AttemptOutcome {
         reason: String,
         /// The delay that the server asked for.
         retry_after_ms: Option<u64>,
+    },
+    /// A part of it was sent, and the rest may be sent later.
+    Partial {
+        /// Where to continue, in the channel's own form.
+        progress: String,
+        /// Why the rest was not sent.
+        reason: String,
+        /// The delay that the server asked for.
+        retry_after_ms: Option<u64>,
+    },
+    /// The attempt was not started, because the channel's pacing had no slot in time or the hub stops.
+    NotStarted {
+        /// Why not.
+        reason: String,
+        /// The delay until there may be a slot.
+        retry_after_ms: u64,
     },
     /// The hub stopped before it was sent. It does not count as an attempt.
     Interrupted,

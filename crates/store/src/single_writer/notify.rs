@@ -47,6 +47,12 @@ pub trait NotifyReader {
         conversation_id: &str,
         agent: &str,
     ) -> impl Future<Output = Result<Option<RequestContext>, StoreError>> + Send;
+    /// The message that was chosen for the oldest request with this key that did not end before this time.
+    fn chosen_context(
+        &self,
+        call_key: &NotifyKey,
+        since: Time,
+    ) -> impl Future<Output = Result<Option<RequestContext>, StoreError>> + Send;
     /// The people with this target, ordered by id.
     fn people_with_target(
         &self,
@@ -127,6 +133,13 @@ impl<R: Reader> NotifyRequests for SingleWriterStore<R> {
         Box::pin(async move {
             self.writer.erasing.check(&user_id)?;
             self.reader.reply_context(&user_id, &conversation_id, agent.as_str()).await
+        })
+    }
+
+    fn chosen_context(&self, call_key: NotifyKey) -> StoreFuture<'_, Option<RequestContext>> {
+        Box::pin(async move {
+            let since = self.writer.clock.now().minus(NotifyRow::KEPT_MS);
+            self.reader.chosen_context(&call_key, since).await
         })
     }
 

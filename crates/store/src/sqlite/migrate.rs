@@ -42,6 +42,9 @@ pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     ("0051_sessions", include_str!("../../migrations/sqlite/0051_sessions.sql")),
     ("0060_agents", include_str!("../../migrations/sqlite/0060_agents.sql")),
     ("0061_requests_passed_on", include_str!("../../migrations/sqlite/0061_requests_passed_on.sql")),
+    ("0062_chosen_contexts", include_str!("../../migrations/sqlite/0062_chosen_contexts.sql")),
+    ("0063_delivery_progress", include_str!("../../migrations/sqlite/0063_delivery_progress.sql")),
+    ("0065_deliveries_by_state", include_str!("../../migrations/sqlite/0065_deliveries_by_state.sql")),
 ];
 
 /// Applies the missing migrations, each in its own transaction. Returns their names.

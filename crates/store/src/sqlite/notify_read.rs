@@ -18,14 +18,14 @@ use crate::damage::Found;
 use crate::error::StoreError;
 use crate::executor::NotifyRowSource;
 use crate::notify::{
-    AnswerCount, InboundMessage, InboundRow, LedgerDecision, LedgerDraft, LedgerEntry, LedgerQuery, NotifyAnswer,
-    NotifyKey, NotifyRow, NotifyState, OriginSums, ReplyContextRow, day_of, sum_up,
+    AnswerCount, ChosenContext, InboundMessage, InboundRow, LedgerDecision, LedgerDraft, LedgerEntry, LedgerQuery,
+    NotifyAnswer, NotifyKey, NotifyRow, NotifyState, OriginSums, ReplyContextRow, day_of, sum_up,
 };
 use crate::single_writer::NotifyReader;
 
 const REQUESTS: &str = "SELECT key, request_id, origin, intent, channel, user_id, on_behalf_of, limit_key, state, fence, \
-                        lease_until, answer_json, notification_id, created_at, ended_at, is_passed_on FROM notify_requests \
-                        WHERE ";
+                        lease_until, answer_json, notification_id, created_at, ended_at, is_passed_on, call_key, \
+                        context_json FROM notify_requests WHERE ";
 const LEDGER: &str = "SELECT id, origin, user_id, channel, intent, decision, class, reason, notification_id, request_id \
                       FROM ledger WHERE ";
 
@@ -148,6 +148,14 @@ impl NotifyReader for Sqlite {
         Ok(ReplyContextRow { context: column(row, 0)?, at: Time::from_millis(column(row, 1)?) }.context())
     }
 
+    async fn chosen_context(&self, call_key: &NotifyKey, since: Time) -> Result<Option<RequestContext>, StoreError> {
+        let sql = "SELECT context_json FROM notify_requests WHERE call_key = $1 AND (ended_at IS NULL OR ended_at > $2) \
+                   ORDER BY created_at LIMIT 1";
+        let row = sqlx::query(sql).bind(call_key.to_vec()).bind(since.as_millis());
+        let row = row.fetch_optional(&self.pool).await.map_err(failure)?;
+        row.map(|row| request_context(column(&row, 0)?)).transpose()
+    }
+
     async fn people_with_target(&self, channel: &str, target: &str, limit: usize) -> Result<Vec<String>, StoreError> {
         let sql = "SELECT user_id FROM person_targets WHERE channel = $1 AND target = $2 ORDER BY user_id LIMIT $3";
         let rows = sqlx::query(sql).bind(channel).bind(normalized_target(target)).bind(row_count(limit));
@@ -175,7 +183,18 @@ fn request(row: &SqliteRow) -> Result<NotifyRow, StoreError> {
         created_at: Time::from_millis(column(row, 13)?),
         ended_at: time(row, 14)?,
         is_passed_on: column(row, 15)?,
+        chosen: chosen(column(row, 16)?, column(row, 17)?)?,
     })
+}
+
+fn chosen(call_key: Option<&[u8]>, context: Option<&str>) -> Result<Option<ChosenContext>, StoreError> {
+    let (Some(call_key), Some(context)) = (call_key, context) else { return Ok(None) };
+    Ok(Some(ChosenContext { call_key: hash(call_key)?, context: request_context(context)? }))
+}
+
+fn request_context(json: &str) -> Result<RequestContext, StoreError> {
+    let context = RequestContext::parse(&serde_json::Value::String(json.to_owned()));
+    context.map_err(|_| damaged("notify_requests.context_json"))
 }
 
 fn hash(bytes: &[u8]) -> Result<NotifyKey, StoreError> {

@@ -33,8 +33,8 @@ fn requests(connection: &Connection, changes: &NotifyChanges) -> rusqlite::Resul
     // A key that was forgotten or released may be claimed again, for another recipient's settings.
     let mut insert = connection.prepare_cached(
         "INSERT OR REPLACE INTO notify_requests (key, request_id, origin, intent, channel, user_id, on_behalf_of, limit_key, \
-         state, fence, lease_until, answer_json, notification_id, created_at, ended_at, is_passed_on) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         state, fence, lease_until, answer_json, notification_id, created_at, ended_at, is_passed_on, call_key, \
+         context_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     for row in changes.requests.values() {
         insert.execute(params![
@@ -54,6 +54,8 @@ fn requests(connection: &Connection, changes: &NotifyChanges) -> rusqlite::Resul
             row.created_at.as_millis(),
             row.ended_at.map(Time::as_millis),
             row.is_passed_on,
+            row.chosen.as_ref().map(|chosen| chosen.call_key),
+            row.chosen.as_ref().map(|chosen| chosen.context.to_json().to_string()),
         ])?;
     }
     Ok(())

@@ -106,18 +106,7 @@ impl PeopleReader for Sqlite {
         before: Option<Uuid>,
         limit: usize,
     ) -> Result<Vec<Delivery>, StoreError> {
-        let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
-        sql.push("1 = 1");
-        if let Some(user) = user_id {
-            sql.push(" AND user_id = ").push_bind(user);
-        }
-        if let Some(state) = state {
-            sql.push(" AND state = ").push_bind(state.as_str());
-        }
-        if let Some(before) = before {
-            sql.push(" AND id < ").push_bind(before.as_bytes().to_vec());
-        }
-        sql.push(" ORDER BY id DESC LIMIT ").push_bind(row_count(limit));
+        let sql = deliveries_query(user_id, state, before, limit);
         all(sql, &mut *self.pool.acquire().await.map_err(failure)?, delivery).await
     }
 
@@ -179,6 +168,41 @@ pub(super) async fn person_traces(
         all_told.extend(PersonTrace::of(item, later, deliveries));
     }
     Ok(all_told)
+}
+
+/// A page of deliveries: of a person by the index on people, of everyone in one state by the index on states.
+fn deliveries_query(
+    user_id: Option<&str>,
+    state: Option<DeliveryState>,
+    before: Option<Uuid>,
+    limit: usize,
+) -> QueryBuilder<Driver> {
+    let mut sql = QueryBuilder::<Driver>::new(DELIVERIES);
+    match (user_id, state) {
+        (Some(user_id), state) => {
+            sql.push("user_id = ").push_bind(user_id.to_owned());
+            // The plus keeps SQLite from reading the deliveries of everyone in this state.
+            state.map(|state| sql.push(" AND +state = ").push_bind(state.as_str()));
+        }
+        // Both as text, because SQLite compares the condition of the index with that of the query.
+        (None, Some(state)) if !matches!(state, DeliveryState::Claimed | DeliveryState::Started) => {
+            sql.push("state NOT IN ('claimed', 'started') AND state = ").push_bind(state.as_str());
+        }
+        (None, Some(state)) => {
+            sql.push("state IN ('claimed', 'started') AND +state = ").push_bind(state.as_str());
+        }
+        (None, None) => {
+            sql.push("TRUE");
+        }
+    }
+    // Few deliveries are being attempted: all are read by their index and sorted.
+    let is_attempted = matches!(state, Some(DeliveryState::Claimed | DeliveryState::Started));
+    let id = if is_attempted && user_id.is_none() { "+id" } else { "id" };
+    if let Some(before) = before {
+        sql.push(format!(" AND {id} < ")).push_bind(before.as_bytes().to_vec());
+    }
+    sql.push(format!(" ORDER BY {id} DESC LIMIT ")).push_bind(row_count(limit));
+    sql
 }
 
 /// The first distinct people of a table after an id, each found by one step in an index: a person has many rows.
@@ -251,6 +275,29 @@ mod tests {
         let found = statement.query_map(values, |_| Ok(())).unwrap().count();
         assert_eq!(found, 1);
         statement.get_status(StatementStatus::VmStep)
+    }
+
+    #[test]
+    fn a_page_of_deliveries_is_found_by_an_index_in_order() {
+        let file = Connection::open_in_memory().unwrap();
+        MIGRATIONS.iter().for_each(|(_, sql)| file.execute_batch(sql).unwrap());
+        let (failed, before) = (Some(DeliveryState::Failed), Some(Uuid::nil()));
+        let found = [
+            (None, None, "SEARCH deliveries USING PRIMARY KEY"),
+            (None, failed, "SEARCH deliveries USING INDEX deliveries_by_state"),
+            (None, Some(DeliveryState::Waiting), "SEARCH deliveries USING INDEX deliveries_by_state"),
+            (None, Some(DeliveryState::Started), "deliveries_leased"),
+            (Some("ada"), None, "SEARCH deliveries USING INDEX deliveries_by_user"),
+            (Some("ada"), failed, "SEARCH deliveries USING INDEX deliveries_by_user"),
+        ];
+        for (user_id, state, expected) in found {
+            let query = deliveries_query(user_id, state, before, 20);
+            let mut plan = file.prepare(&format!("EXPLAIN QUERY PLAN {}", query.sql().as_str())).unwrap();
+            let values = rusqlite::params_from_iter(vec![1; plan.parameter_count()]);
+            let lines: Vec<String> = plan.query_map(values, |row| row.get(3)).unwrap().map(Result::unwrap).collect();
+            assert!(lines[0].contains(expected), "{lines:#?}");
+            assert!(lines.len() == 1 || expected == "deliveries_leased", "{lines:#?}");
+        }
     }
 
     #[test]

@@ -18,7 +18,8 @@ pub(super) const INBOX: &str = "SELECT user_id, id, shelf, type, origin, convers
                      changed_sequence, source, template_error, repeats FROM inbox WHERE ";
 /// The columns of [`delivery`].
 pub(super) const DELIVERIES: &str = "SELECT id, notification_id, user_id, channel, target, state, reason, attempts, not_before, \
-                          lease_until, fence, letter_id, created_at, ended_at, held_by, is_direct FROM deliveries WHERE ";
+                          lease_until, fence, letter_id, created_at, ended_at, held_by, is_direct, progress \
+                          FROM deliveries WHERE ";
 /// The columns of [`reminder`].
 pub(super) const REMINDERS: &str = "SELECT id, user_id, origin, conversation_id, message, type, asked, at, due_at, \
                          correlation_id, created_at, ended_at, notification_id, source, template_error, repeats \
@@ -66,6 +67,7 @@ pub(super) fn delivery(row: &SqliteRow) -> Result<Delivery, StoreError> {
         created_at: Time::from_millis(column(row, 12)?),
         ended_at: time(row, 13)?,
         held_by: held_by(column(row, 14)?)?,
+        progress: column(row, 16)?,
     })
 }
 

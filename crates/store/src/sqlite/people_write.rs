@@ -122,11 +122,12 @@ fn positions(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Resu
 fn deliveries(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO deliveries (id, notification_id, user_id, channel, target, state, reason, attempts, \
-         not_before, lease_until, fence, letter_id, created_at, ended_at, held_by, is_direct) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+         not_before, lease_until, fence, letter_id, created_at, ended_at, held_by, is_direct, progress) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
          ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
          attempts = excluded.attempts, not_before = excluded.not_before, lease_until = excluded.lease_until, \
-         fence = excluded.fence, letter_id = excluded.letter_id, ended_at = excluded.ended_at, held_by = excluded.held_by",
+         fence = excluded.fence, letter_id = excluded.letter_id, ended_at = excluded.ended_at, held_by = excluded.held_by, \
+         progress = excluded.progress",
     )?;
     for row in changes.deliveries.values() {
         insert.execute(params![
@@ -146,6 +147,7 @@ fn deliveries(connection: &Connection, changes: &PeopleChanges) -> rusqlite::Res
             row.ended_at.map(Time::as_millis),
             row.held_by.map(Hold::as_str),
             row.content.is_direct(),
+            row.progress,
         ])?;
     }
     Ok(())

@@ -113,17 +113,18 @@ on_every_store! {
         let settings = backend.store().settings("ada".into()).await.unwrap();
         assert_eq!(settings.usable_target("telegram"), Some(CHAT));
         let again = handle_as(&backend, 2, "2", "2", UpdateAction::Pair("right".into())).await;
-        assert_eq!(again, UpdateOutcome::WrongCode);
+        assert_eq!(again, UpdateOutcome::WrongCode { is_answered: true });
         code(&backend, "ada", "late").await;
         backend.pass(10 * MINUTE);
         let late = handle(&backend, 3, UpdateAction::Pair("late".into())).await;
-        assert_eq!(late, UpdateOutcome::WrongCode);
+        assert_eq!(late, UpdateOutcome::WrongCode { is_answered: true }, "the chat is connected, so it is answered");
     }
 
     async fn a_newer_code_replaces_the_older_one(backend: Backend) {
         code(&backend, "ada", "older").await;
         code(&backend, "ada", "newer").await;
-        assert_eq!(handle(&backend, 1, UpdateAction::Pair("older".into())).await, UpdateOutcome::WrongCode);
+        let older = handle(&backend, 1, UpdateAction::Pair("older".into())).await;
+        assert_eq!(older, UpdateOutcome::WrongCode { is_answered: true });
         let paired = handle(&backend, 2, UpdateAction::Pair("newer".into())).await;
         assert_eq!(paired, UpdateOutcome::Paired { user_id: "ada".into(), replaced: None });
     }
@@ -132,19 +133,29 @@ on_every_store! {
         code(&backend, "ada", "right").await;
         for id in 1..=5 {
             let outcome = handle(&backend, id, UpdateAction::Pair("guess".into())).await;
-            assert_eq!(outcome, UpdateOutcome::WrongCode, "{id}");
+            assert_eq!(outcome, UpdateOutcome::WrongCode { is_answered: id == 1 }, "{id}");
         }
         let refused = handle(&backend, 6, UpdateAction::Pair("right".into())).await;
-        assert_eq!(refused, UpdateOutcome::TooManyCodes { is_answered: true });
-        let silent = handle(&backend, 7, UpdateAction::Pair("right".into())).await;
-        assert_eq!(silent, UpdateOutcome::TooManyCodes { is_answered: false });
+        assert_eq!(refused, UpdateOutcome::TooManyCodes { is_answered: false });
         // Another chat is not concerned.
         let other = handle_as(&backend, 8, "2", "2", UpdateAction::Pair("guess".into())).await;
-        assert_eq!(other, UpdateOutcome::WrongCode);
+        assert_eq!(other, UpdateOutcome::WrongCode { is_answered: true });
         backend.pass(HOUR);
         code(&backend, "ada", "fresh").await;
         let outcome = handle(&backend, 9, UpdateAction::Pair("fresh".into())).await;
         assert!(matches!(outcome, UpdateOutcome::Paired { .. }), "{outcome:?}");
+    }
+
+    async fn a_chat_of_no_person_gets_one_answer_a_day_whatever_it_sends(backend: Backend) {
+        let wrong = || UpdateAction::Pair("guess".into());
+        assert_eq!(handle(&backend, 1, UpdateAction::Start).await, UpdateOutcome::Stranger { is_answered: true });
+        assert_eq!(handle(&backend, 2, wrong()).await, UpdateOutcome::WrongCode { is_answered: false });
+        backend.pass(24 * HOUR);
+        assert_eq!(handle(&backend, 3, wrong()).await, UpdateOutcome::WrongCode { is_answered: true });
+        assert_eq!(handle(&backend, 4, wrong()).await, UpdateOutcome::WrongCode { is_answered: false });
+        assert_eq!(handle(&backend, 5, UpdateAction::Help).await, UpdateOutcome::Stranger { is_answered: false });
+        pair(&backend, 6).await;
+        assert_eq!(handle(&backend, 7, wrong()).await, UpdateOutcome::WrongCode { is_answered: true }, "a person's chat");
     }
 
     async fn a_new_chat_replaces_the_old_one_and_a_chat_of_another_person_is_refused(backend: Backend) {

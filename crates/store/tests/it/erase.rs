@@ -148,6 +148,7 @@ fn request(user: &str) -> NotifyClaim {
         on_behalf_of: Some(user.into()),
         claimant: Claimant::Tool,
         answer_key: None,
+        chosen: None,
         conversation_id: None,
         correlation_id: None,
         message: None,

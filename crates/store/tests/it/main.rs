@@ -51,3 +51,4 @@ mod trace;
 mod unseen;
 mod work;
 mod worst;
+mod worst_notify;

@@ -31,6 +31,7 @@ pub(crate) fn send(number: u8) -> NotifyClaim {
         on_behalf_of: Some("ada".into()),
         claimant: Claimant::Tool,
         answer_key: None,
+        chosen: None,
         conversation_id: Some("chat".into()),
         correlation_id: None,
         message: Some(format!("message {number}")),

@@ -161,6 +161,52 @@ on_every_store! {
         assert!(!finish(&backend, &interrupted, AttemptOutcome::Sent).await, "its fence is old");
     }
 
+    async fn the_rest_of_a_message_goes_out_later_with_the_progress_of_the_first_attempt(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        told(&backend, message("long")).await;
+        let first = claim(&backend).await;
+        assert!(start(&backend, &first).await);
+        let (progress, reason) = ("1 of it".to_owned(), "1 of 3 parts were delivered: busy".to_owned());
+        let partial = AttemptOutcome::Partial { progress, reason, retry_after_ms: Some(60_000) };
+        assert!(finish(&backend, &first, partial).await);
+        let waiting = only(&backend).await;
+        assert_eq!((waiting.state, waiting.attempts), (DeliveryState::Waiting, 1));
+        assert!(waiting.reason.as_deref().is_some_and(|reason| reason.starts_with("1 of 3")), "{waiting:?}");
+        if backend.is_durable() {
+            backend.restart().await;
+        }
+        backend.pass(80_000);
+        let second = claim(&backend).await;
+        assert_eq!((second.message_id, second.progress.as_deref()), (first.message_id, Some("1 of it")));
+        assert!(start(&backend, &second).await);
+        let busy = AttemptOutcome::TryAgain { reason: "busy".into(), retry_after_ms: None };
+        assert!(finish(&backend, &second, busy).await);
+        backend.pass(3_600_000);
+        let third = claim(&backend).await;
+        assert_eq!(third.progress.as_deref(), Some("1 of it"), "a failed attempt has sent nothing more");
+        assert!(start(&backend, &third).await);
+        assert!(finish(&backend, &third, AttemptOutcome::Refused { reason: "no".into() }).await);
+        let id = only(&backend).await.id;
+        backend.store().retry_delivery(None, id, None).await.unwrap();
+        assert_eq!(claim(&backend).await.progress, None, "a person who asks for a retry gets the whole message");
+    }
+
+    async fn a_claim_that_was_not_started_is_given_back_only_by_its_own_fence(backend: Backend) {
+        mail_to(&backend, "ada@example.org").await;
+        told(&backend, message("news")).await;
+        let first = claim(&backend).await;
+        let not_started = || AttemptOutcome::NotStarted { reason: "busy".into(), retry_after_ms: 3_000 };
+        assert!(finish(&backend, &first, not_started()).await);
+        assert_eq!((only(&backend).await.state, only(&backend).await.attempts), (DeliveryState::Waiting, 0));
+        assert!(claims(&backend).await.is_empty(), "it waits for three seconds");
+        backend.pass(3_000);
+        let second = claim(&backend).await;
+        assert!(!finish(&backend, &first, not_started()).await, "its fence is old");
+        assert!(start(&backend, &second).await);
+        assert!(!finish(&backend, &second, not_started()).await, "it was started");
+        assert!(finish(&backend, &second, AttemptOutcome::Sent).await);
+    }
+
     async fn an_unknown_delivery_is_retried_with_its_mail_id_unless_it_was_a_digest(backend: Backend) {
         mail_to(&backend, "ada@example.org").await;
         let silence = || AttemptOutcome::Unknown { reason: "silence".into() };

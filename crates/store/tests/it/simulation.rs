@@ -326,6 +326,7 @@ fn notifying(dice: &mut Dice) -> Command {
         on_behalf_of: dice.percent(50).then(|| "ada".to_owned()),
         claimant: Claimant::Tool,
         answer_key: None,
+        chosen: None,
         conversation_id: None,
         correlation_id: None,
         message: Some("text".into()),

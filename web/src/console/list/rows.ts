@@ -78,12 +78,15 @@ export class RowsElement extends LitElement {
   override connectedCallback(): void {
     super.connectedCallback();
     this.addEventListener('scroll', this.#scrolled, { passive: true });
+    // Before the row's own listener, whose change is drawn at once.
+    this.addEventListener('click', this.#clicked, { capture: true });
     this.#resized.observe(this);
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     this.removeEventListener('scroll', this.#scrolled);
+    this.removeEventListener('click', this.#clicked, { capture: true });
     this.#resized.disconnect();
     this.#observed = new Set();
     cancelAnimationFrame(this.#frame);
@@ -104,6 +107,7 @@ export class RowsElement extends LitElement {
   }
 
   protected override update(changed: PropertyValues): void {
+    if (this.list?.items !== this.#items && this.atEnd) this.#atEnd = true;
     this.#anchor = this.fromEnd || this.scrollTop > START ? this.#firstVisible() : null;
     super.update(changed);
   }
@@ -182,6 +186,9 @@ export class RowsElement extends LitElement {
   #row(key: string): HTMLElement | null {
     return this.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`);
   }
+
+  /** A row that the person opens grows downwards, also at the end. */
+  readonly #clicked = (): void => { this.#atEnd = false; };
 
   readonly #scrolled = (): void => {
     // A list that only grew is still followed; a person who scrolls up leaves its end.

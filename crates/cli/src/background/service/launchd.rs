@@ -79,7 +79,7 @@ mod tests {
         let text = agent(&unit);
         insta::assert_snapshot!(text);
         // Read by a parser of property lists, where Python is installed.
-        let script = "import plistlib, sys, json; print(json.dumps(plistlib.load(sys.stdin.buffer)))";
+        let script = "import plistlib, sys, json; print(json.dumps(plistlib.loads(sys.stdin.buffer.read())))";
         let mut python = std::process::Command::new("python3");
         python.args(["-c", script]).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
         let Ok(mut child) = python.spawn() else {

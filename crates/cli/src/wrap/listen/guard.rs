@@ -15,6 +15,12 @@ pub(super) fn is_local_request(headers: &HeaderMap) -> bool {
     host && origin
 }
 
+/// Whether a request was made by a page of the address that it was sent to.
+pub(super) fn is_same_origin(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    text(ORIGIN).and_then(|origin| origin.strip_prefix("http://")).is_some_and(|origin| text(HOST) == Some(origin))
+}
+
 pub(super) const REFUSED: &str = "bellwire wrap answers only programs on this machine: Host, and Origin if there is one, must name \
     localhost, 127.0.0.1 or [::1]\n";
 
@@ -48,6 +54,13 @@ mod tests {
         };
         assert!(asked(&[("host", "127.0.0.1:7")]) && asked(&[("host", "LocalHost")]) && asked(&[("host", "[::1]:7")]));
         assert!(asked(&[("host", "localhost"), ("origin", "http://localhost:6274")]));
+        let headers = |host: &str| {
+            HeaderMap::from_iter([
+                (HOST, host.parse().expect("a value")),
+                (ORIGIN, "http://localhost:7".parse().expect("a value")),
+            ])
+        };
+        assert!(is_same_origin(&headers("localhost:7")) && !is_same_origin(&headers("localhost:8")));
         for (host, origin) in [
             ("evil.example", "http://localhost"),
             ("localhost", "http://evil.example"),

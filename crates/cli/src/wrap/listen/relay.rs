@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ORIGIN};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, Stream};
 
 use super::Listener;
-use super::guard::plain;
+use super::guard::{self, plain};
 use crate::wrap::calls::Calls;
 use crate::wrap::lines::{MESSAGE_MAX, Piece};
 use crate::wrap::message::request_ids;
@@ -44,6 +44,10 @@ impl Listener {
             Err(error) => return plain(StatusCode::BAD_REQUEST, format!("the request broke off: {error}\n")),
         };
         let mut headers = passed(&head.headers);
+        // A page of this address is, for the server, one of its own.
+        if let Some(origin) = self.origin().filter(|_| guard::is_same_origin(&head.headers)) {
+            headers.insert(ORIGIN, origin);
+        }
         headers.extend(self.remote.headers.clone());
         let request = self.remote.http.request(head.method.clone(), self.target(&head.uri)).headers(headers).body(body);
         match request.send().await {
@@ -87,6 +91,10 @@ impl Listener {
             ids = request_ids(std::str::from_utf8(&read).unwrap_or_default());
         }
         Ok((read.into(), ids))
+    }
+
+    fn origin(&self) -> Option<HeaderValue> {
+        HeaderValue::from_str(&self.remote.url.origin().ascii_serialization()).ok()
     }
 
     /// The same path on the server. A query in the server's URL, such as a key, is kept unless the client sends its own.
@@ -136,7 +144,7 @@ impl Listener {
             1 => plain(StatusCode::BAD_GATEWAY, errors.remove(0)),
             _ => return plain(StatusCode::BAD_GATEWAY, format!("{why}\n")),
         };
-        response.headers_mut().insert(CONTENT_TYPE, axum::http::HeaderValue::from_static("application/json"));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         response
     }
 }
@@ -179,25 +187,43 @@ async fn json(mut response: reqwest::Response, proxy: &Arc<Proxy>, calls: &Calls
     let insertions = proxy.insertions(proxy.server_said(calls, &body), received).await;
     insert(&mut body, &insertions.texts);
     let length = body.len();
-    let parts = stream::unfold((Some(body), Some(insertions)), |(body, insertions)| async move {
-        // Asked for more, the connection has taken the body.
-        let Some(body) = body else {
-            insertions.into_iter().for_each(Insertions::written);
-            return None;
-        };
-        Some((Ok::<_, std::convert::Infallible>(Bytes::from(body)), (None, insertions)))
+    let parts = stream::unfold(Parts::of(body, insertions), |mut parts| async move {
+        parts.next().map(|part| (Ok::<_, std::convert::Infallible>(part), parts))
     });
     (Body::from_stream(parts), Some(length))
 }
 
+/// A message with what was added to it, in two parts. When the second one is asked for, the connection has taken the first:
+/// all but a byte that the client needs to understand it. After the second, nothing may be asked for any more.
+#[derive(Default)]
+struct Parts {
+    first: Option<Bytes>,
+    last: Option<(Bytes, Insertions)>,
+}
+
+impl Parts {
+    fn of(mut message: Vec<u8>, insertions: Insertions) -> Self {
+        if insertions.texts.is_empty() {
+            return Self { first: Some(message.into()), last: None };
+        }
+        let last = message.split_off(message.len().saturating_sub(1));
+        Self { first: Some(message.into()), last: Some((last.into(), insertions)) }
+    }
+
+    fn next(&mut self) -> Option<Bytes> {
+        self.first.take().or_else(|| {
+            let (last, insertions) = self.last.take()?;
+            insertions.written();
+            Some(last)
+        })
+    }
+}
+
 /// A stream of events, each as it came except for what is added to it.
 fn events(response: reqwest::Response, proxy: Arc<Proxy>, calls: Arc<Calls>) -> impl Stream<Item = Chunk> + Send {
-    let state = Events { response: Some(response), splitter: EventSplitter::default(), proxy, calls, written: None };
-    stream::unfold(state, |mut state| async move {
-        // Asked for more, the connection has taken the event before.
-        state.written.take().into_iter().for_each(Insertions::written);
-        state.next().await.map(|chunk| (chunk, state))
-    })
+    let splitter = EventSplitter::default();
+    let state = Events { response: Some(response), splitter, proxy, calls, parts: Parts::default() };
+    stream::unfold(state, |mut state| async move { state.next().await.map(|chunk| (chunk, state)) })
 }
 
 struct Events {
@@ -205,14 +231,21 @@ struct Events {
     splitter: EventSplitter,
     proxy: Arc<Proxy>,
     calls: Arc<Calls>,
-    written: Option<Insertions>,
+    /// Those of the event that is being sent.
+    parts: Parts,
 }
 
 impl Events {
     async fn next(&mut self) -> Option<Chunk> {
         loop {
+            if let Some(part) = self.parts.next() {
+                return Some(Ok(part));
+            }
             match self.splitter.next() {
-                Some(Piece::Line(event)) => return Some(Ok(self.with_news(event).await)),
+                Some(Piece::Line(event)) => {
+                    self.parts = self.with_news(event).await;
+                    continue;
+                }
                 Some(Piece::Part(part)) => {
                     self.calls.forget_all();
                     return Some(Ok(part.into()));
@@ -230,17 +263,13 @@ impl Events {
         }
     }
 
-    async fn with_news(&mut self, mut raw: Vec<u8>) -> Bytes {
+    async fn with_news(&self, mut raw: Vec<u8>) -> Parts {
         let received = Instant::now();
         let event = Event::read(&raw);
         let ended = self.proxy.server_said(&self.calls, event.data.as_bytes());
-        if !ended.is_empty() {
-            let insertions = self.proxy.insertions(ended, received).await;
-            let texts: Vec<_> =
-                insertions.texts.iter().map(|(at, text)| (event.raw_offset(*at), text.clone())).collect();
-            insert(&mut raw, &texts);
-            self.written = Some(insertions);
-        }
-        raw.into()
+        let insertions = self.proxy.insertions(ended, received).await;
+        let texts: Vec<_> = insertions.texts.iter().map(|(at, text)| (event.raw_offset(*at), text.clone())).collect();
+        insert(&mut raw, &texts);
+        Parts::of(raw, insertions)
     }
 }

@@ -74,6 +74,16 @@ fn a_batch_brings_the_news_in_its_first_result() {
 }
 
 #[test]
+fn an_agent_that_repeats_itself_is_told() {
+    let hub = Hub::start();
+    let mut wrapped = Wrapped::scripted(&hub);
+    let mut same = |id| block(&wrapped.call(id, "echo", json!({ "path": "a.rs" })));
+    assert_eq!((same(1), same(2)), (String::new(), String::new()));
+    let told = same(3);
+    assert!(told.contains("loop detected - same pattern 3 times"), "{told}");
+}
+
+#[test]
 fn a_cancelled_call_and_a_silent_one_are_reported_as_timeouts() {
     let hub = Hub::start();
     let mut wrapped = Wrapped::scripted_with(&hub, &["--timeout", "1", "--hub-timeout", "20000"]);

@@ -182,6 +182,9 @@ fn an_http_client_gets_the_bytes_of_the_server_and_the_block() {
     http(&url, "POST", &HEADERS, &call(9, "resumed", json!({})));
     let (_, resumed) = http(&url, "GET", &[HEADERS[2], ("last-event-id", "7")], "");
     assert!(resumed.starts_with("id: 8\ndata: ") && resumed.contains("build-9"), "on another stream: {resumed}");
+    let notes = hub.home.path().join(".local/state/bellwire/hooks/sessions/chat/main");
+    let left: Vec<_> = std::fs::read_dir(notes).expect("a folder").flatten().map(|note| note.file_name()).collect();
+    assert_eq!(left, Vec::<std::ffi::OsString>::new(), "what a client has read is not noted as lost");
 }
 
 #[test]

@@ -422,6 +422,7 @@ mod tests {
             needs_allowance: false,
         };
         let outbound = OutboundMessage {
+            progress: None,
             id: Uuid::nil(),
             user_id: "ada".to_owned(),
             target: "ada@example.org".to_owned(),

@@ -1,6 +1,5 @@
 //! The bot: what sending and receiving share.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use super::api::{BotApi, CallError, KeyboardButton, SentMessage, TextMessage};
 use super::outcome::can_be_repeated;
 use super::pace::Pace;
 use super::text::{Text, TextPart};
-use crate::channels::ChannelHub;
+use crate::channels::{ChannelHub, NoSlot};
 use crate::clock;
 use crate::config::{Secret, TelegramConfig, TelegramMode};
 
@@ -22,6 +21,8 @@ use crate::config::{Secret, TelegramConfig, TelegramMode};
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(30);
 /// The pauses between the attempts to answer a person.
 const ANSWER_PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(15)];
+/// How long a chat is held back at least, if it gets too much.
+const HOLD_MIN: Duration = Duration::from_secs(1);
 /// How many answers to people are on their way at once.
 const ANSWERS_MAX: usize = 32;
 
@@ -42,23 +43,6 @@ pub(super) struct Bot {
     failing: Mutex<Option<String>>,
     /// Why no updates arrive. Other calls may work meanwhile.
     not_receiving: Mutex<Option<String>>,
-}
-
-/// Why there is no slot to send in. Nothing was sent.
-pub(super) enum NoSlot {
-    /// The chat or the bot gets its next slot after this time.
-    Busy(Duration),
-    /// The hub stops.
-    Stopping,
-}
-
-impl fmt::Display for NoSlot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Busy(_) => "this chat gets too many messages at once",
-            Self::Stopping => "the hub is stopping",
-        })
-    }
 }
 
 impl Bot {
@@ -113,10 +97,10 @@ impl Bot {
         sent
     }
 
-    /// Holds a chat back for as long as Telegram asks.
+    /// Holds the chat or the bot back for as long as Telegram asks.
     pub(super) fn obey(&self, chat_id: i64, error: &CallError) {
-        if let Some(wait) = error.refusal(429).and_then(|refusal| refusal.retry_after) {
-            self.pace.hold(chat_id, wait);
+        if let Some(refusal) = error.refusal(429) {
+            self.pace.hold(chat_id, refusal.retry_after.unwrap_or_default().max(HOLD_MIN));
         }
     }
 

@@ -1,6 +1,7 @@
 //! The channel: sends what the outbox and `notify` ask for.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bellwire_core::person::ChannelName;
 use bellwire_store::{AttemptOutcome, Grouping};
@@ -9,7 +10,7 @@ use futures_util::future::BoxFuture;
 use super::bot::Bot;
 use super::{NAME, deliver, edits, notify, parts, poller, target, webhook};
 use crate::channels::{
-    Answers, Channel, ChannelError, ChannelHub, ChannelStatus, ChannelTask, NotifyDelivery, NotifyMessage,
+    Answers, Channel, ChannelError, ChannelHub, ChannelStatus, ChannelTask, NoSlot, NotifyDelivery, NotifyMessage,
     NotifyOutcome, NotifyTarget, Obstacle, OutboundMessage, Sending, SettingsShape, TargetField, TargetKind,
     Verification, VerifiedField, WebhookAnswer, WebhookCall,
 };
@@ -63,7 +64,7 @@ impl Channel for TelegramChannel {
     }
 
     fn sending(&self) -> Sending {
-        let attempt_max = self.bot.as_ref().map(|bot| parts::time_max(bot, deliver::SLOT_WAIT_MAX)).unwrap_or_default();
+        let attempt_max = self.bot.as_ref().map(|bot| parts::time_max(bot)).unwrap_or_default();
         Sending { grouping: Grouping::ByConversation, concurrency: CONCURRENCY, attempt_max }
     }
 
@@ -88,6 +89,17 @@ impl Channel for TelegramChannel {
         let edit = Box::pin(edits::run(bot.clone(), hub));
         let edit = ChannelTask { name: "the editor of Telegram messages", run: edit };
         receive.into_iter().chain([edit]).collect()
+    }
+
+    fn slot(&self, target: &str, wait_max: Duration) -> BoxFuture<'_, Result<(), NoSlot>> {
+        let chat_id = target::chat_id(target);
+        Box::pin(async move {
+            match (&self.bot, chat_id) {
+                (Some(bot), Some(chat_id)) => bot.slot_unless_stopping(chat_id, wait_max).await,
+                // It will be refused.
+                _ => Ok(()),
+            }
+        })
     }
 
     fn deliver(&self, message: OutboundMessage) -> BoxFuture<'_, AttemptOutcome> {

@@ -1,23 +1,19 @@
 //! Messages of the outbox: notifications with their buttons, and messages of `notify` that quiet hours held.
 
-use std::time::Duration;
+use std::fmt;
 
 use bellwire_core::NotificationId;
-use bellwire_core::person::without_addresses;
 use bellwire_store::{AttemptOutcome, ChatMessage, InboxItem, NewButton};
 
 use super::api::KeyboardButton;
-use super::bot::{Bot, NoSlot};
+use super::bot::Bot;
 use super::compose;
 use super::outcome::{attempt_outcome, millis};
-use super::parts::{self, Cause, Incomplete, Outgoing};
+use super::parts::{self, Cause, Incomplete, Outgoing, Rest};
 use super::target::chat_id;
 use super::text::Text;
 use crate::auth;
-use crate::channels::{OutboundContent, OutboundMessage};
-
-/// How long a message waits for its slot.
-pub(super) const SLOT_WAIT_MAX: Duration = Duration::from_secs(20);
+use crate::channels::{NoSlot, OutboundContent, OutboundMessage};
 
 /// What a message says, and what an answer to it belongs to.
 struct Composed {
@@ -49,6 +45,15 @@ pub(super) async fn deliver(bot: &Bot, message: OutboundMessage) -> AttemptOutco
         // Chats are paired, not confirmed by a code.
         OutboundContent::Code(_) => return refused(),
     };
+    let text_hash = text_hash(&composed.text.text);
+    let sent_before = match message.progress.as_deref().map(Progress::parse) {
+        None => 0,
+        Some(progress) if progress.text_hash == text_hash => progress.parts,
+        Some(Progress { parts, .. }) => {
+            let reason = format!("{parts} of its parts were delivered, and the text has changed since");
+            return AttemptOutcome::Refused { reason };
+        }
+    };
     let stored = ChatMessage {
         chat: Bot::chat(chat_id),
         message_id: 0,
@@ -64,11 +69,12 @@ pub(super) async fn deliver(bot: &Bot, message: OutboundMessage) -> AttemptOutco
         reply_to: None,
         buttons: &composed.buttons,
         stored: Some(stored),
-        wait_max: SLOT_WAIT_MAX,
+        sent_before,
+        rest: Rest::Later,
     };
     match parts::send(bot, &outgoing).await {
         Ok(_) => AttemptOutcome::Sent,
-        Err(incomplete) => outcome(incomplete, &message.target),
+        Err(incomplete) => outcome(incomplete, Progress { parts: sent_before, text_hash }, &message.target),
     }
 }
 
@@ -84,19 +90,59 @@ fn of_notifications(message: &OutboundMessage, items: &[InboxItem], buttons: Vec
     }
 }
 
-fn outcome(incomplete: Incomplete, target: &str) -> AttemptOutcome {
-    let Incomplete { ids, parts, cause } = incomplete;
-    if !ids.is_empty() {
-        let (delivered, cause) = (ids.len(), without_addresses(&cause.to_string(), target));
-        return AttemptOutcome::Refused { reason: format!("{delivered} of {parts} parts were delivered: {cause}") };
+/// What was sent of a message. A text may change until it goes on, for example if a notification of it is read meanwhile;
+/// then its parts do not fit together.
+struct Progress {
+    parts: usize,
+    text_hash: u64,
+}
+
+impl Progress {
+    /// Reads what an earlier attempt reported.
+    fn parse(text: &str) -> Self {
+        let mut numbers = text.split(' ').map(|number| number.parse().unwrap_or_default());
+        let parts = numbers.next().and_then(|parts| usize::try_from(parts).ok()).unwrap_or_default();
+        Self { parts, text_hash: numbers.next().unwrap_or_default() }
     }
-    match cause {
-        Cause::Blank => AttemptOutcome::Refused { reason: cause.to_string() },
-        Cause::NoSlot(NoSlot::Stopping) => AttemptOutcome::Interrupted,
-        Cause::NoSlot(NoSlot::Busy(wait)) => {
-            AttemptOutcome::TryAgain { reason: cause.to_string(), retry_after_ms: Some(millis(wait)) }
+}
+
+fn text_hash(text: &str) -> u64 {
+    auth::hash(text).iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.parts, self.text_hash)
+    }
+}
+
+fn outcome(incomplete: Incomplete, before: Progress, target: &str) -> AttemptOutcome {
+    let Incomplete { ids, parts, cause } = incomplete;
+    let outcome = match &cause {
+        Cause::Blank => return AttemptOutcome::Refused { reason: cause.to_string() },
+        Cause::NoSlot(no_slot) => {
+            let retry_after_ms = match no_slot {
+                NoSlot::Busy(wait) => Some(millis(*wait)),
+                NoSlot::Stopping => None,
+            };
+            AttemptOutcome::TryAgain { reason: cause.to_string(), retry_after_ms }
         }
-        Cause::Call(error) => attempt_outcome(&error, target),
+        Cause::Call(error) => attempt_outcome(error, target),
+    };
+    let progress = Progress { parts: before.parts + ids.len(), ..before };
+    let delivered = progress.parts;
+    let so_far = |reason: String| format!("{delivered} of {parts} parts were delivered: {reason}");
+    match outcome {
+        outcome if delivered == 0 => outcome,
+        AttemptOutcome::TryAgain { reason, retry_after_ms } => {
+            AttemptOutcome::Partial { progress: progress.to_string(), reason: so_far(reason), retry_after_ms }
+        }
+        AttemptOutcome::Unreachable { reason } => AttemptOutcome::Unreachable { reason: so_far(reason) },
+        // The rest cannot be sent again without sending a part of it twice.
+        AttemptOutcome::Refused { reason } | AttemptOutcome::Unknown { reason } => {
+            AttemptOutcome::Refused { reason: so_far(reason) }
+        }
+        outcome => outcome,
     }
 }
 

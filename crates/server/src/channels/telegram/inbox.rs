@@ -56,7 +56,7 @@ async fn handle(bot: &Arc<Bot>, hub: &ChannelHub, update: ChannelUpdate) -> Resu
 fn record(update_id: i64, outcome: &UpdateOutcome) {
     let name = outcome.as_str();
     match outcome {
-        Outcome::WrongCode | Outcome::TooManyCodes { .. } | Outcome::UnknownButton | Outcome::UsedButton => {
+        Outcome::WrongCode { .. } | Outcome::TooManyCodes { .. } | Outcome::UnknownButton | Outcome::UsedButton => {
             tracing::warn!(update_id, outcome = name, "a Telegram update was refused");
         }
         _ => tracing::info!(update_id, outcome = name, "a Telegram update was handled"),
@@ -71,7 +71,7 @@ async fn answer(bot: &Arc<Bot>, hub: &ChannelHub, outcome: UpdateOutcome, answer
     };
     // Strangers must not take the places of connected people: beyond their share they get no answer.
     let stranger_permit = match outcome {
-        Outcome::Stranger { .. } | Outcome::WrongCode | Outcome::TooManyCodes { .. } => {
+        Outcome::Stranger { .. } | Outcome::WrongCode { .. } | Outcome::TooManyCodes { .. } => {
             let Ok(permit) = bot.stranger_answers.clone().try_acquire_owned() else { return };
             Some(permit)
         }

@@ -1,20 +1,15 @@
 //! Messages of `notify`: one synchronous attempt to send, reply or react.
 
-use std::time::Duration;
-
 use bellwire_core::notify::{ChatThread, Intent};
 use bellwire_core::person::without_addresses;
 use bellwire_store::ChatMessage;
 
-use super::bot::{Bot, NoSlot};
+use super::bot::Bot;
 use super::compose;
-use super::outcome::{notify_outcome, whole_seconds};
-use super::parts::{self, Cause, Incomplete, Outgoing};
+use super::outcome::notify_outcome;
+use super::parts::{self, Cause, Incomplete, Outgoing, Rest};
 use super::target::chat_id;
-use crate::channels::{NotifyMessage, NotifyOutcome, NotifyTarget, Obstacle};
-
-/// How long a message waits for its slot.
-const SLOT_WAIT_MAX: Duration = Duration::from_secs(5);
+use crate::channels::{NotifyMessage, NotifyOutcome, NotifyTarget};
 
 /// Makes one attempt.
 pub(super) async fn notify(bot: &Bot, message: NotifyMessage) -> NotifyOutcome {
@@ -32,9 +27,6 @@ pub(super) async fn notify(bot: &Bot, message: NotifyMessage) -> NotifyOutcome {
 
 async fn react(bot: &Bot, thread: ChatThread, target: &NotifyTarget) -> NotifyOutcome {
     let emoji = target.reaction.as_deref().unwrap_or_default();
-    if let Err(no_slot) = bot.slot_unless_stopping(thread.chat_id, SLOT_WAIT_MAX).await {
-        return not_attempted(no_slot);
-    }
     let reacted = bot.api.set_reaction(thread.chat_id, thread.message_id, emoji).await;
     bot.note(&reacted);
     match reacted {
@@ -55,7 +47,8 @@ async fn send(bot: &Bot, chat_id: i64, thread: Option<ChatThread>, message: &Not
         reply_to: thread.map(|thread| thread.message_id),
         buttons: &[],
         stored: stored(bot, chat_id, message),
-        wait_max: SLOT_WAIT_MAX,
+        sent_before: 0,
+        rest: Rest::Now,
     };
     match parts::send(bot, &outgoing).await {
         Ok(ids) => delivered(&ids),
@@ -71,8 +64,7 @@ fn outcome(incomplete: Incomplete, target: &str) -> NotifyOutcome {
             let (delivery_id, further_parts) = (first.to_string(), texts(further));
             NotifyOutcome::Partial { delivery_id, further_parts, parts, reason }
         }
-        (None, Cause::Blank) => NotifyOutcome::Refused { reason: Cause::Blank.to_string() },
-        (None, Cause::NoSlot(no_slot)) => not_attempted(no_slot),
+        (None, cause @ (Cause::Blank | Cause::NoSlot(_))) => NotifyOutcome::Refused { reason: cause.to_string() },
         (None, Cause::Call(error)) => notify_outcome(&error, target),
     }
 }
@@ -93,17 +85,6 @@ pub(super) async fn remember(bot: &Bot, message: &NotifyMessage, ids: &[String])
     let Some(stored) = stored(bot, chat_id, message) else { return };
     for message_id in ids.iter().filter_map(|id| id.parse().ok()) {
         bot.remember(ChatMessage { message_id, ..stored.clone() }).await;
-    }
-}
-
-fn not_attempted(no_slot: NoSlot) -> NotifyOutcome {
-    let reason = no_slot.to_string();
-    match no_slot {
-        NoSlot::Busy(wait) => {
-            let retry_after = Some(whole_seconds(wait));
-            NotifyOutcome::TryAgain { obstacle: Obstacle::Overloaded, reason, retry_after }
-        }
-        NoSlot::Stopping => NotifyOutcome::TryAgain { obstacle: Obstacle::Unavailable, reason, retry_after: None },
     }
 }
 

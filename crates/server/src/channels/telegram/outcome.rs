@@ -66,11 +66,6 @@ pub(super) fn notify_outcome(error: &CallError, target: &str) -> NotifyOutcome {
     }
 }
 
-/// A delay in whole seconds, rounded up: a retry before its end would be refused again.
-pub(super) fn whole_seconds(wait: Duration) -> Duration {
-    Duration::from_secs(wait.as_secs() + u64::from(wait.subsec_nanos() > 0))
-}
-
 pub(super) fn millis(wait: Duration) -> u64 {
     u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)
 }

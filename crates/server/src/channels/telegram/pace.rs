@@ -8,6 +8,8 @@ use tokio::time::Instant;
 
 /// From this many chats on, chats without a pending wait are forgotten.
 const CHATS_MAX: usize = 10_000;
+/// A chat that got no other message for so long has reached no limit of its own: the bot has. Telegram does not say which.
+const CHAT_WINDOW: Duration = Duration::from_secs(60);
 /// The bot may send this much of its rate at once.
 const BURST: Duration = Duration::from_secs(1);
 
@@ -25,8 +27,21 @@ pub(crate) struct Pace {
 struct Slots {
     /// When the bot has used up nothing of its rate.
     bot_free_at: Option<Instant>,
-    /// When each chat may get its next message.
-    chats: HashMap<i64, Instant>,
+    /// Until when the provider wants no message of the bot at all.
+    bot_held_until: Option<Instant>,
+    chats: HashMap<i64, ChatSlots>,
+}
+
+/// The slots of a chat.
+#[derive(Copy, Clone, Debug)]
+struct ChatSlots {
+    /// When it may get its next message.
+    free_at: Instant,
+    /// The slot of its latest message, and of the one before that.
+    last: Option<Instant>,
+    before_last: Option<Instant>,
+    /// Until when the provider wants no message for it.
+    held_until: Option<Instant>,
 }
 
 impl Pace {
@@ -48,31 +63,54 @@ impl Pace {
         Ok(())
     }
 
-    /// Holds a chat back, because the provider asked for it.
+    /// Holds a chat back, because the provider asked for it; and the whole bot, if the chat cannot be the reason: it got no
+    /// other message for a while, or another chat is held back too.
     pub(crate) fn hold(&self, chat: i64, time: Duration) {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        let until = Instant::now() + time;
-        let free_at = slots.chats.entry(chat).or_insert(until);
-        *free_at = until.max(*free_at);
+        let now = Instant::now();
+        let until = now + time;
+        let is_held = |slots: &ChatSlots| slots.held_until.is_some_and(|held_until| held_until > now);
+        let is_other_held = slots.chats.iter().any(|(other, slots)| *other != chat && is_held(slots));
+        let of_chat = slots.chats.entry(chat).or_insert(ChatSlots::free(now));
+        let is_quiet = of_chat.before_last.is_none_or(|at| now.duration_since(at) >= CHAT_WINDOW);
+        of_chat.free_at = until.max(of_chat.free_at);
+        of_chat.held_until = Some(until);
+        if is_quiet || is_other_held {
+            slots.bot_held_until = slots.bot_held_until.max(Some(until));
+        }
     }
 
     fn reserve(&self, chat: i64, now: Instant, wait_max: Duration) -> Result<Instant, Duration> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let bot_free_at = slots.bot_free_at.map_or(now, |free_at| free_at.max(now));
-        let chat_at = slots.chats.get(&chat).map_or(now, |free_at| (*free_at).max(now));
+        let of_chat = slots.chats.get(&chat).copied().unwrap_or(ChatSlots::free(now));
+        let held_until = slots.bot_held_until.unwrap_or(now);
         // Below the burst, the bot's rate does not delay.
         let bot_at = bot_free_at.checked_sub(BURST.saturating_sub(self.bot_interval)).map_or(now, |at| at.max(now));
-        let at = chat_at.max(bot_at);
+        let at = of_chat.free_at.max(bot_at).max(held_until).max(now);
         let wait = at.duration_since(now);
         if wait > wait_max {
             return Err(wait);
         }
         slots.bot_free_at = Some(bot_free_at + self.bot_interval);
         if slots.chats.len() >= CHATS_MAX {
-            slots.chats.retain(|_, free_at| *free_at > now);
+            slots.chats.retain(|_, slots| !slots.is_idle(now));
         }
-        slots.chats.insert(chat, at + self.chat_interval);
+        let free_at = at + self.chat_interval;
+        slots.chats.insert(chat, ChatSlots { free_at, last: Some(at), before_last: of_chat.last, ..of_chat });
         Ok(at)
+    }
+}
+
+impl ChatSlots {
+    /// A chat that got nothing yet.
+    fn free(now: Instant) -> Self {
+        Self { free_at: now, last: None, before_last: None, held_until: None }
+    }
+
+    /// Whether nothing of it matters any more.
+    fn is_idle(&self, now: Instant) -> bool {
+        self.free_at <= now && self.last.is_none_or(|at| now.duration_since(at) >= CHAT_WINDOW)
     }
 }
 
@@ -115,14 +153,34 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_chat_waits_as_long_as_the_provider_asked() {
+    async fn a_chat_that_got_several_messages_waits_as_long_as_the_provider_asked() {
         let pace = Pace::new(30, Duration::from_secs(1));
+        for _ in 0..2 {
+            assert_eq!(pace.slot(1, LONG).await, Ok(()));
+        }
         pace.hold(1, Duration::from_secs(7));
         assert_eq!(pace.slot(1, Duration::from_secs(5)).await, Err(Duration::from_secs(7)));
         let before = Instant::now();
         assert_eq!(pace.slot(1, LONG).await, Ok(()));
         assert_eq!(before.elapsed(), Duration::from_secs(7));
         assert_eq!(pace.slot(2, Duration::ZERO).await, Ok(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_whole_bot_waits_if_the_chat_cannot_be_the_reason() {
+        let short = Duration::from_secs(5);
+        let pace = Pace::new(30, Duration::from_secs(1));
+        assert_eq!(pace.slot(1, LONG).await, Ok(()));
+        pace.hold(1, Duration::from_secs(7));
+        assert_eq!(pace.slot(2, short).await, Err(Duration::from_secs(7)), "it got one message only");
+        tokio::time::sleep(Duration::from_secs(8)).await;
+        assert_eq!(pace.slot(2, Duration::ZERO).await, Ok(()));
+        assert_eq!(pace.slot(2, LONG).await, Ok(()));
+        pace.hold(2, Duration::from_secs(30));
+        assert_eq!(pace.slot(3, Duration::ZERO).await, Ok(()), "the chat may be the reason");
+        assert_eq!(pace.slot(3, LONG).await, Ok(()));
+        pace.hold(3, Duration::from_secs(9));
+        assert_eq!(pace.slot(4, short).await, Err(Duration::from_secs(9)), "two chats at once");
     }
 
     #[test]

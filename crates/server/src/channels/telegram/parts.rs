@@ -4,13 +4,18 @@ use std::fmt;
 use std::time::Duration;
 
 use bellwire_store::ChatMessage;
+use tokio::time::Instant;
 
 use super::api::{CallError, KeyboardButton, SentMessage, TextMessage};
-use super::bot::{Bot, NoSlot};
+use super::bot::Bot;
 use super::text::Text;
+use crate::channels::NoSlot;
 
-/// How much longer than the interval of a chat a further part waits for its slot.
-const NEXT_WAIT_MARGIN: Duration = Duration::from_secs(10);
+/// How long the parts after the first wait together for their slots, besides the intervals of the chat, if a later attempt
+/// can continue.
+const REST_WAIT_SHORT: Duration = Duration::from_secs(10);
+/// The same if none can.
+const REST_WAIT_LONG: Duration = Duration::from_secs(5 * 60);
 /// How many parts a text has at most: the longest has 16,000 characters, each of two UTF-16 units, in parts that are at
 /// least half full.
 const PARTS_MAX: u32 = 16;
@@ -25,8 +30,19 @@ pub(super) struct Outgoing<'a> {
     pub(super) buttons: &'a [Vec<KeyboardButton>],
     /// What is stored about each part; its notification only about the last one. None = the chat belongs to no person.
     pub(super) stored: Option<ChatMessage>,
-    /// How long the first part waits for its slot.
-    pub(super) wait_max: Duration,
+    /// How many parts an earlier attempt has sent.
+    pub(super) sent_before: usize,
+    /// When the rest must be sent.
+    pub(super) rest: Rest,
+}
+
+/// When the parts after the first must be sent.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// In this attempt, because there is no other.
+    Now,
+    /// In this attempt if the chat soon has a slot, else in a later one.
+    Later,
 }
 
 /// Not all parts were sent.
@@ -59,11 +75,13 @@ impl fmt::Display for Cause {
     }
 }
 
-/// Sends a text and stores its parts. Returns the ids of the parts.
+/// Sends a text, except what was sent before, and stores its parts. Returns the ids of the parts. The caller has a slot for
+/// the first of them.
 pub(super) async fn send(bot: &Bot, outgoing: &Outgoing<'_>) -> Result<Vec<i64>, Incomplete> {
     let parts = outgoing.text.split();
+    let deadline = Instant::now() + rest_wait_max(bot, outgoing.rest);
     let mut ids = Vec::new();
-    for (index, part) in parts.iter().enumerate() {
+    for (index, part) in parts.iter().enumerate().skip(outgoing.sent_before) {
         let is_last = index + 1 == parts.len();
         let message = TextMessage {
             chat_id: outgoing.chat_id,
@@ -71,9 +89,9 @@ pub(super) async fn send(bot: &Bot, outgoing: &Outgoing<'_>) -> Result<Vec<i64>,
             reply_to: outgoing.reply_to.filter(|_| index == 0),
             buttons: if is_last { outgoing.buttons } else { &[] },
         };
-        let sent = match index {
-            0 => first(bot, &message, outgoing.wait_max).await,
-            _ => further(bot, &message).await,
+        let sent = match ids.is_empty() {
+            true => bot.send(&message).await.map_err(Cause::Call),
+            false => further(bot, &message, outgoing.rest, deadline).await,
         };
         let message_id = match sent {
             Ok(sent) => sent.message_id,
@@ -91,34 +109,31 @@ pub(super) async fn send(bot: &Bot, outgoing: &Outgoing<'_>) -> Result<Vec<i64>,
     }
 }
 
-async fn first(bot: &Bot, message: &TextMessage<'_>, wait_max: Duration) -> Result<SentMessage, Cause> {
-    bot.slot_unless_stopping(message.chat_id, wait_max).await.map_err(Cause::NoSlot)?;
-    bot.send(message).await.map_err(Cause::Call)
-}
-
-/// Sends a further part. The rest of a text must not be lost because the chat gets too much: after a 429, which proves that
-/// nothing was sent, the part is sent once more when Telegram allows it.
-async fn further(bot: &Bot, message: &TextMessage<'_>) -> Result<SentMessage, Cause> {
-    let slot = || async {
-        let slot = bot.pace.slot(message.chat_id, next_wait_max(bot)).await;
-        slot.map_err(|wait| Cause::NoSlot(NoSlot::Busy(wait)))
-    };
-    slot().await?;
-    match bot.send(message).await {
-        Err(error) if error.refusal(429).is_some() => {
-            slot().await?;
-            bot.send(message).await.map_err(Cause::Call)
+/// Sends a further part. After a 429, which proves that nothing was sent, it is sent again when Telegram allows it.
+async fn further(bot: &Bot, message: &TextMessage<'_>, rest: Rest, deadline: Instant) -> Result<SentMessage, Cause> {
+    loop {
+        let wait_max = deadline.saturating_duration_since(Instant::now());
+        let slot = match rest {
+            Rest::Now => bot.pace.slot(message.chat_id, wait_max).await.map_err(NoSlot::Busy),
+            Rest::Later => bot.slot_unless_stopping(message.chat_id, wait_max).await,
+        };
+        slot.map_err(Cause::NoSlot)?;
+        match bot.send(message).await {
+            Err(error) if error.refusal(429).is_some() => {}
+            sent => return sent.map_err(Cause::Call),
         }
-        sent => sent.map_err(Cause::Call),
     }
 }
 
-/// The longest time that sending a text takes, if its first part waits this long for its slot.
-pub(super) fn time_max(bot: &Bot, wait_max: Duration) -> Duration {
-    let call_max = bot.api.call_max();
-    wait_max + call_max + (next_wait_max(bot) + call_max) * 2 * (PARTS_MAX - 1)
+/// The longest time that sending a text takes: every part may have its slot and be answered late.
+pub(super) fn time_max(bot: &Bot) -> Duration {
+    bot.api.call_max() * PARTS_MAX + rest_wait_max(bot, Rest::Now)
 }
 
-fn next_wait_max(bot: &Bot) -> Duration {
-    bot.pace.chat_interval() + NEXT_WAIT_MARGIN
+fn rest_wait_max(bot: &Bot, rest: Rest) -> Duration {
+    let longer = match rest {
+        Rest::Now => REST_WAIT_LONG,
+        Rest::Later => REST_WAIT_SHORT,
+    };
+    bot.pace.chat_interval() * PARTS_MAX + longer
 }

@@ -25,7 +25,9 @@ pub(super) fn text(outcome: &UpdateOutcome, origins: &[String]) -> Option<String
                 one_line(user_id)
             ));
         }
-        UpdateOutcome::WrongCode => "This code is not valid. A code works once, for ten minutes. Ask for a new one.",
+        UpdateOutcome::WrongCode { is_answered: true } => {
+            "This code is not valid. A code works once, for ten minutes. Ask for a new one."
+        }
         UpdateOutcome::TooManyCodes { is_answered: true } => "Too many wrong codes. Try again in an hour.",
         UpdateOutcome::Taken => "This chat is connected to another person. Send /stop first.",
         UpdateOutcome::Started => "This chat is connected. Notifications come here. /help tells more.",

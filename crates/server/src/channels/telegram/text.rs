@@ -11,7 +11,8 @@ pub(crate) const PART_UNITS_MAX: usize = 4096;
 /// A text with formatting, of any length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Text {
-    text: String,
+    /// The text.
+    pub(super) text: String,
     /// What is formatted, in bytes.
     ranges: Vec<(Range<usize>, EntityKind)>,
 }

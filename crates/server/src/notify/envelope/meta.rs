@@ -3,6 +3,8 @@ use serde_json::{Map, Value};
 
 /// How many parts of a message are read from another process; more than a channel makes.
 const PARTS_MAX: usize = 64;
+/// In bytes: the longest id of a part.
+const PART_ID_MAX: usize = 998;
 
 /// What an answer says beyond its envelope. The fields of the envelopes are fixed, so between processes it is in `_meta` of
 /// the MCP result, where a process that does not know it ignores it.
@@ -24,6 +26,7 @@ impl AnswerMeta {
     /// Reads `_meta` of a result. What cannot be read says nothing.
     pub(crate) fn read(meta: &Value) -> Self {
         let mut read: Self = serde_json::from_value(meta.clone()).unwrap_or_default();
+        read.further_parts.retain(|id| id.len() <= PART_ID_MAX);
         read.further_parts.truncate(PARTS_MAX);
         read
     }
@@ -55,5 +58,7 @@ mod tests {
         }
         let many = json!({"bellwire/further_parts": vec!["1"; 1_000]});
         assert_eq!(AnswerMeta::read(&many).further_parts.len(), PARTS_MAX);
+        let long = json!({"bellwire/further_parts": ["1".repeat(1_000)]});
+        assert!(AnswerMeta::read(&long).further_parts.is_empty());
     }
 }

@@ -1,7 +1,9 @@
 //! Replies and reactions: to their thread or nowhere.
 
+use bellwire_server::channels::{NotifyOutcome, Obstacle};
 use serde_json::{Value, json};
 
+use super::pager::Script;
 use super::{ADAS, Scene, agent, context, wire};
 
 #[tokio::test]
@@ -78,4 +80,35 @@ async fn a_sub_agent_answers_what_it_has_read_itself() {
     assert!(answer["error"].as_str().unwrap().starts_with("Missing required request_context field"), "{answer}");
     let admin = scene.notify_as(&scene.hub.admin, reply, json!({"conversation_id": "chat"})).await;
     assert_eq!(admin["status"], "ok", "the conversation says whose it is: {admin}");
+}
+
+#[tokio::test]
+async fn a_repeat_of_an_answer_without_a_context_answers_the_message_of_the_first_call() {
+    let scene = Scene::open().await;
+    let first = scene.says(3).await;
+    scene.reads("c1").await;
+    for (intent, text) in [("reply", json!({"message": "Yes"})), ("react", json!({"emoji": "\u{1f44d}"}))] {
+        let mut arguments = json!({"channel": "pager", "intent": intent});
+        arguments.as_object_mut().unwrap().extend(text.as_object().unwrap().clone());
+        let keyed = |key: &str| {
+            let context = json!({"conversation_id": "chat", "idempotency_key": format!("{intent} {key}")});
+            scene.notify_as(&scene.health, arguments.clone(), context)
+        };
+        let busy =
+            NotifyOutcome::TryAgain { obstacle: Obstacle::Unavailable, reason: "busy".into(), retry_after: None };
+        scene.pager.next(Script::Outcome(busy));
+        assert_eq!(keyed("k").await["error"]["retryable"], true, "nothing was sent");
+        let newer = scene.says(if intent == "reply" { 4 } else { 5 }).await;
+        scene.reads(&format!("{intent} c2")).await;
+        let sent = keyed("k").await;
+        assert_eq!(sent["status"], "ok", "{sent}");
+        assert_eq!(keyed("k").await["delivery"], sent["delivery"], "a repeat of the final answer");
+        let threads: Vec<_> = scene.pager.messages().into_iter().map(|message| message.target.thread).collect();
+        let chosen =
+            if intent == "reply" { first.source_thread_identity.clone() } else { context(4).source_thread_identity };
+        assert_eq!(threads[threads.len() - 2..], [chosen.clone(), chosen], "{intent}");
+        assert_eq!(keyed("another").await["status"], "ok");
+        let newest = scene.pager.messages().pop().unwrap().target.thread;
+        assert_eq!(newest, newer.source_thread_identity, "another call answers the newest");
+    }
 }

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use bellwire_server::channels::{NotifyOutcome, Obstacle};
+use bellwire_server::Config;
+use bellwire_server::channels::{NoSlot, NotifyOutcome, Obstacle};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::pager::Script;
+use super::pager::{Pager, Script};
 use super::{Scene, agent};
+use crate::hub::TestHub;
 
 fn linked(request: u128, message: &str) -> Value {
     json!({
@@ -101,4 +103,55 @@ async fn without_a_request_context_a_repeat_is_recognised_by_token_and_idempoten
         assert_eq!(scene.notify(call.clone()).await["status"], "ok", "without a key every call is its own");
     }
     assert_eq!(scene.pager.messages().len(), 4);
+}
+
+/// A hub that starts from what is on the disk of a running one at this moment, as after a crash.
+async fn crashed(scene: &Scene) -> Scene {
+    let folder = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(scene.hub.folder.path()).unwrap().map(Result::unwrap) {
+        if file.file_type().unwrap().is_file() {
+            std::fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
+        }
+    }
+    let pager = Pager::new();
+    let hub = TestHub::start_in_with_channels(Config::default(), folder, vec![pager.clone()]).await;
+    Scene { hub, pager, health: scene.health.clone(), ada: scene.ada.clone() }
+}
+
+#[tokio::test]
+async fn a_hub_that_is_killed_while_a_message_waits_for_its_slot_has_sent_nothing_and_a_repeat_sends_it() {
+    let scene = Scene::open().await;
+    scene.pager.next_slot(None);
+    let keyed = |scene: &Scene| {
+        let (token, arguments) = (scene.health.clone(), json!({"channel": "pager", "message": "Hello"}));
+        let request = scene.hub.client.post(format!("{}/v1/tools/notify", scene.hub.base)).bearer_auth(token);
+        let request = request.json(&json!({"arguments": arguments, "context": {"idempotency_key": "k"}}));
+        async move { request.send().await.unwrap().json::<Value>().await.unwrap() }
+    };
+    let asking = tokio::spawn(keyed(&scene));
+    scene.pager.until_slots_are_asked_for().await;
+    let after = crashed(&scene).await;
+    asking.abort();
+    let answer = keyed(&after).await;
+    assert_eq!(answer["status"], "ok", "{answer}");
+    assert_eq!((after.pager.texts().len(), scene.pager.texts().len(), after.inbox().await.len()), (1, 0, 1));
+}
+
+#[tokio::test]
+async fn a_message_without_a_slot_is_told_when_to_try_again() {
+    let scene = Scene::open().await;
+    scene.pager.next_slot(Some(NoSlot::Busy(std::time::Duration::from_millis(2_500))));
+    scene.pager.next_slot(Some(NoSlot::Stopping));
+    let keyed = || async {
+        let arguments = json!({"channel": "pager", "message": "Hello"});
+        scene.notify_as(&scene.health, arguments, json!({"idempotency_key": "k"})).await
+    };
+    let busy = keyed().await;
+    assert_eq!((&busy["error"]["class"], &busy["retry_after_seconds"]), (&json!("overload_rejected"), &json!(3)));
+    let stopping = keyed().await;
+    assert_eq!(
+        (&stopping["error"]["class"], &stopping["error"]["retryable"]),
+        (&json!("target_unavailable"), &json!(true))
+    );
+    assert_eq!(keyed().await["status"], "ok");
 }

@@ -23,7 +23,6 @@ async fn every_outcome_of_the_channel_has_its_class() {
     let outcomes = [
         (NotifyOutcome::Refused { reason: reason() }, "validation_error", false, "failed"),
         (again(Obstacle::Unavailable), "target_unavailable", true, "failed"),
-        (again(Obstacle::Overloaded), "overload_rejected", true, "failed"),
         (again(Obstacle::TimedOut), "timeout", true, "failed"),
         (NotifyOutcome::Unknown { reason: reason() }, "timeout", false, "unknown"),
         (

@@ -5,9 +5,9 @@ use std::time::Duration;
 use bellwire_core::notify::Intent;
 use bellwire_core::person::ChannelName;
 use bellwire_server::channels::{
-    Answers, Channel, ChannelHub, ChannelStatus, ChannelTask, Grouping, NotifyDelivery, NotifyMessage, NotifyOutcome,
-    NotifyTarget, OutboundContent, OutboundMessage, Sending, SettingsShape, TargetField, TargetKind, Verification,
-    VerifiedField,
+    Answers, Channel, ChannelHub, ChannelStatus, ChannelTask, Grouping, NoSlot, NotifyDelivery, NotifyMessage,
+    NotifyOutcome, NotifyTarget, OutboundContent, OutboundMessage, Sending, SettingsShape, TargetField, TargetKind,
+    Verification, VerifiedField,
 };
 use bellwire_store::AttemptOutcome;
 use futures_util::future::BoxFuture;
@@ -43,17 +43,44 @@ pub(crate) struct Pager {
     accepted: Mutex<Vec<NotifyMessage>>,
     delivered: Mutex<Vec<OutboundMessage>>,
     script: Mutex<VecDeque<Script>>,
+    slots: Mutex<VecDeque<Option<NoSlot>>>,
+    /// What a recipient is resolved to; none = itself.
+    resolved: Mutex<VecDeque<String>>,
     changed: watch::Sender<usize>,
 }
 
 impl Pager {
     pub(crate) fn new() -> Arc<Self> {
         let (changed, _) = watch::channel(0);
-        Arc::new(Self { accepted: Mutex::default(), delivered: Mutex::default(), script: Mutex::default(), changed })
+        Arc::new(Self {
+            accepted: Mutex::default(),
+            delivered: Mutex::default(),
+            script: Mutex::default(),
+            slots: Mutex::default(),
+            resolved: Mutex::default(),
+            changed,
+        })
     }
 
     pub(crate) fn next(&self, script: Script) {
         self.script.lock().unwrap().push_back(script);
+    }
+
+    /// What the next recipients are resolved to.
+    pub(crate) fn next_resolved(&self, targets: [&str; 2]) {
+        self.resolved.lock().unwrap().extend(targets.map(str::to_owned));
+    }
+
+    /// Why the next message has no slot; none = it waits for one without end.
+    pub(crate) fn next_slot(&self, slot: Option<NoSlot>) {
+        self.slots.lock().unwrap().push_back(slot);
+    }
+
+    /// Waits until all of these slots were asked for.
+    pub(crate) async fn until_slots_are_asked_for(&self) {
+        let mut changed = self.changed.subscribe();
+        let all = changed.wait_for(|_| self.slots.lock().unwrap().is_empty());
+        tokio::time::timeout(Duration::from_secs(60), all).await.expect("it comes within a minute").unwrap();
     }
 
     /// What the provider has accepted or refused, by `notify`.
@@ -125,6 +152,18 @@ impl Channel for Pager {
         Vec::new()
     }
 
+    fn slot(&self, _: &str, _: Duration) -> BoxFuture<'_, Result<(), NoSlot>> {
+        let slot = self.slots.lock().unwrap().pop_front();
+        self.note_change();
+        Box::pin(async move {
+            match slot {
+                None => Ok(()),
+                Some(Some(no_slot)) => Err(no_slot),
+                Some(None) => std::future::pending().await,
+            }
+        })
+    }
+
     fn deliver(&self, message: OutboundMessage) -> BoxFuture<'_, AttemptOutcome> {
         self.delivered.lock().unwrap().push(message);
         self.note_change();
@@ -139,6 +178,7 @@ impl Channel for Pager {
         match request.intent {
             Intent::Send => {
                 let target = request.recipient.clone().ok_or("Missing required 'recipient' parameter")?;
+                let target = self.resolved.lock().unwrap().pop_front().unwrap_or(target);
                 match target.starts_with("555") {
                     true => Ok(NotifyTarget { target, thread: None, reaction: None }),
                     false => Err(format!("Invalid recipient: '{target}' is no pager")),

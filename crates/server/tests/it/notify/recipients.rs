@@ -111,6 +111,19 @@ async fn an_allow_listed_target_of_a_person_obeys_that_persons_settings() {
 }
 
 #[tokio::test]
+async fn a_target_that_a_person_wrote_and_did_not_confirm_is_not_theirs() {
+    let scene = Scene::open_with(allowing(&["pager:555:2"])).await;
+    let bob = scene.hub.token("user", "bob").await;
+    let change = json!({"pager": {"enabled": true, "number": "555:2"}});
+    let (status, _) = scene.hub.call(&bob, reqwest::Method::PATCH, "/v1/users/bob/settings", Some(change)).await;
+    assert_eq!(status, StatusCode::OK);
+    let answer = scene.notify(send_to("555:2")).await;
+    assert_eq!(answer["status"], "ok", "the operator allows it: {answer}");
+    let (_, inbox) = scene.hub.get(&bob, "/v1/users/bob/notifications").await;
+    assert_eq!(inbox["items"], json!([]), "Bob has not shown that it is his");
+}
+
+#[tokio::test]
 async fn over_the_recipients_limit_a_send_is_rejected_and_replies_are_not() {
     let mut config = Config::default();
     config.limits.notifications_per_hour = 1;
@@ -157,4 +170,17 @@ async fn a_person_who_blocked_the_hub_is_told_and_the_channel_is_switched_off() 
     let inbox = scene.inbox().await;
     assert!(inbox.iter().any(|item| item["message"].as_str().unwrap().contains("switched off")), "{inbox:?}");
     assert_eq!(scene.refusal(send()).await, "Your user has switched pager off");
+}
+
+#[tokio::test]
+async fn a_target_that_is_not_the_checked_one_when_it_is_used_gets_nothing() {
+    let scene = Scene::open_with(allowing(&["pager:555:2", "pager:555:3"])).await;
+    scene.pager.next_resolved(["555:2", "555:3"]);
+    let answer = scene.notify(json!({"channel": "pager", "message": "Hello", "recipient": "555:2"})).await;
+    assert_eq!(
+        (&answer["error"]["class"], &answer["error"]["retryable"]),
+        (&json!("internal_error"), &json!(false)),
+        "{answer}"
+    );
+    assert_eq!((scene.pager.messages().len(), scene.decisions().await), (0, vec!["failed".to_owned()]));
 }

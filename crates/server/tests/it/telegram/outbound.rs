@@ -78,7 +78,7 @@ async fn readiness_tells_that_the_token_is_wrong() {
 async fn a_hub_that_stops_sends_what_waited_for_its_slot_after_the_next_start() {
     let chat = Chat::paired_with(|config| config.telegram.chat_interval_ms = 15_000).await;
     chat.send("chat", "hello").await;
-    crate::mailed::wait_for("the attempt", || async { chat.deliveries().await[0]["state"] == "started" }).await;
+    crate::mailed::wait_for("its turn", || async { chat.deliveries().await[0]["state"] == "claimed" }).await;
     let before = std::time::Instant::now();
     let folder = chat.hub.stop().await;
     assert!(before.elapsed() < std::time::Duration::from_secs(5), "it does not wait for the slot");

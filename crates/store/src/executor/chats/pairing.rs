@@ -56,7 +56,7 @@ impl Executor {
         let known = self.pairing_code(&code, source).await?;
         let known = known.filter(|row| row.channel == chat.channel && row.expires_at > self.context.now);
         let Some(row) = known.filter(|_| wrong_codes < WRONG_CODES_MAX) else {
-            return self.count_wrong_code(chat, stranger, wrong_codes, source).await;
+            return self.count_wrong_code(chat, pairing.is_some(), stranger, wrong_codes, source).await;
         };
         self.erasing.check(&row.user_id)?;
         if pairing.is_some_and(|pairing| pairing.user_id != row.user_id) {
@@ -86,8 +86,7 @@ impl Executor {
         let now = self.context.now;
         let known = self.stranger(&chat, source).await?;
         let answered_at = known.as_ref().and_then(|row| row.answered_at);
-        let is_recent = answered_at.is_some_and(|at| now.millis_since(at) < ANSWER_MS);
-        if is_recent || (known.is_none() && source.has_strangers(STRANGERS_MAX).await?) {
+        if self.is_recent_answer(answered_at) || (known.is_none() && source.has_strangers(STRANGERS_MAX).await?) {
             return Ok(UpdateOutcome::Stranger { is_answered: false });
         }
         let row = known.unwrap_or(StrangerRow { seen_at: now, answered_at, wrong_codes: 0, wrong_since: now });
@@ -179,6 +178,7 @@ impl Executor {
     async fn count_wrong_code(
         &mut self,
         chat: ChatKey,
+        is_paired: bool,
         stranger: Option<StrangerRow>,
         wrong_codes: i64,
         source: &mut impl RowSource,
@@ -188,13 +188,20 @@ impl Executor {
             return Ok(UpdateOutcome::TooManyCodes { is_answered: false });
         }
         let answered_at = stranger.as_ref().and_then(|row| row.answered_at);
+        let is_answered = is_paired || !self.is_recent_answer(answered_at);
+        let answered_at = if is_answered && !is_paired { Some(now) } else { answered_at };
         let wrong_since = stranger.filter(|_| wrong_codes > 0).map_or(now, |row| row.wrong_since);
         let row = StrangerRow { seen_at: now, answered_at, wrong_codes: wrong_codes + 1, wrong_since };
         self.changes.people.chats.strangers.insert(chat, row);
         Ok(match wrong_codes {
-            count if count < WRONG_CODES_MAX => UpdateOutcome::WrongCode,
-            count => UpdateOutcome::TooManyCodes { is_answered: count == WRONG_CODES_MAX },
+            count if count < WRONG_CODES_MAX => UpdateOutcome::WrongCode { is_answered },
+            count => UpdateOutcome::TooManyCodes { is_answered: is_answered && count == WRONG_CODES_MAX },
         })
+    }
+
+    /// Whether a chat that belongs to no person has had its answer of the day.
+    fn is_recent_answer(&self, answered_at: Option<Time>) -> bool {
+        answered_at.is_some_and(|at| self.context.now.millis_since(at) < ANSWER_MS)
     }
 
     /// The wrong codes within the current hour.
