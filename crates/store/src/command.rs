@@ -319,6 +319,15 @@ pub struct PendingNotification {
     pub expires: Time,
 }
 
+/// Whether a new stream of a conversation keeps it open.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// The conversation is seen now.
+    Now,
+    /// The stream does not count.
+    AsBefore,
+}
+
 /// A hint for a conversation's stream, sent after the commit. It never contains text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {

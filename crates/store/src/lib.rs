@@ -122,6 +122,8 @@ pub trait Store: People + Chats + NotifyRequests + Sessions {
     ) -> StoreFuture<'_, (Vec<ListedConversation>, Option<ConversationPosition>)>;
     /// The first hints of a conversation's stream. Connecting keeps the conversation open.
     fn connect(&self, caller: Caller, id: String) -> StoreFuture<'_, Vec<Hint>>;
+    /// The same for an operator who watches: the conversation is as open as it was.
+    fn watch(&self, caller: Caller, id: String) -> StoreFuture<'_, Vec<Hint>>;
     /// The boundary of an agent of a conversation.
     fn boundary(&self, caller: Caller, id: String, agent: AgentName) -> StoreFuture<'_, Boundary>;
     /// Replaces the boundary of one agent. Answers given before keep the old one.

@@ -22,7 +22,7 @@ use tokio::sync::watch;
 
 use crate::command::{
     Caller, ConversationDetails, ConversationView, Hint, IdempotencyKey, InjectCommand, InjectResult, Message,
-    PendingNotification, Publish, Receipt, Token, Trace,
+    PendingNotification, Publish, Receipt, Seen, Token, Trace,
 };
 use crate::conversation_list::{ConversationPosition, ConversationQuery, ListedConversation};
 use crate::ended::Ended;
@@ -164,7 +164,11 @@ impl<R: Reader> Store for SingleWriterStore<R> {
     }
 
     fn connect(&self, caller: Caller, id: String) -> StoreFuture<'_, Vec<Hint>> {
-        Box::pin(self.writer.ask(move |reply| Job::Connect(caller, id, reply)))
+        Box::pin(self.writer.ask(move |reply| Job::Connect(caller, id, Seen::Now, reply)))
+    }
+
+    fn watch(&self, caller: Caller, id: String) -> StoreFuture<'_, Vec<Hint>> {
+        Box::pin(self.writer.ask(move |reply| Job::Connect(caller, id, Seen::AsBefore, reply)))
     }
 
     fn boundary(&self, caller: Caller, id: String, agent: AgentName) -> StoreFuture<'_, Boundary> {

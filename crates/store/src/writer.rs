@@ -539,7 +539,7 @@ impl<B: Backend> Writer<B> {
             }
             Job::Conversation(caller, id, reply) => reply.hold(executor.view(caller, id, backend).await),
             Job::Summaries(keys, reply) => reply.hold(executor.summaries(keys, backend).await),
-            Job::Connect(caller, id, reply) => reply.hold(executor.connect(caller, id, backend).await),
+            Job::Connect(caller, id, seen, reply) => reply.hold(executor.connect(caller, id, *seen, backend).await),
             Job::Boundary(caller, id, agent, reply) => reply.hold(executor.boundary(caller, id, agent, backend).await),
             Job::Rotate(caller, id, agent, idempotency_key, reply) => {
                 reply.hold(executor.rotate(caller, id, agent, idempotency_key.as_ref(), backend).await)

@@ -1,6 +1,6 @@
 //! Asks the hub for the notifications that are added to a result, and reports how tools ended.
 //!
-//! A result waits for the hub at most [`Hub::timeout`]. After a failure the hub is left alone for a while, so that a hub which
+//! A result waits for the hub at most its `timeout`. After a failure the hub is left alone for a while, so that a hub which
 //! is away delays one result and not each of them.
 
 use std::collections::HashSet;

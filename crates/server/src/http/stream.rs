@@ -72,6 +72,8 @@ pub(crate) struct ConversationFeed {
     hub: Hub,
     identity: Identity,
     conversation_id: String,
+    /// Whether the client is an operator who watches another person's conversation, which does not open it.
+    is_watching: bool,
     hints: HintReceiver,
     /// Ticks when the conversation's last-seen time is to be updated, so that an open stream keeps it open.
     touch: Interval,
@@ -93,17 +95,18 @@ impl ConversationFeed {
         };
         // Subscribe before reading the state: a change committed in between is sent twice rather than never.
         let hints = hub.store.hints(&owner, &conversation_id);
+        let is_watching = identity.signed_in_admin().is_some_and(|own| own != owner);
         identity.caller.user_id = Some(owner);
-        let state = hub.store.connect(identity.caller.clone(), conversation_id.clone()).await?;
-        let feed = Self {
+        let mut feed = Self {
             touch: interval_at(Instant::now() + TOUCH_EVERY, TOUCH_EVERY),
             hub,
             identity,
             conversation_id,
+            is_watching,
             hints,
             open,
         };
-        Ok((state.into_iter().map(Arc::new).collect(), feed))
+        Ok((feed.current_state().await?, feed))
     }
 
     /// The next hints; `None` when the stream ends.
@@ -112,18 +115,23 @@ impl ConversationFeed {
             tokio::select! {
                 event = self.hints.next() => match event {
                     HintEvent::Hint(hint) => return Some(vec![hint]),
-                    HintEvent::Missed => return self.current_state().await,
+                    HintEvent::Missed => return self.current_state().await.ok(),
                     HintEvent::Closed => return None,
                 },
                 () = self.open.ended() => return None,
-                _ = self.touch.tick() => drop(self.current_state().await?),
+                _ = self.touch.tick() => drop(self.current_state().await.ok()?),
             }
         }
     }
 
-    async fn current_state(&mut self) -> Option<Vec<Arc<Hint>>> {
-        let state = self.hub.store.connect(self.identity.caller.clone(), self.conversation_id.clone()).await.ok()?;
-        Some(state.into_iter().map(Arc::new).collect())
+    /// The state now. Asking for it keeps the conversation open, unless the client only watches.
+    async fn current_state(&mut self) -> Result<Vec<Arc<Hint>>, ApiError> {
+        let (caller, id) = (self.identity.caller.clone(), self.conversation_id.clone());
+        let state = match self.is_watching {
+            true => self.hub.store.watch(caller, id).await?,
+            false => self.hub.store.connect(caller, id).await?,
+        };
+        Ok(state.into_iter().map(Arc::new).collect())
     }
 }
 

@@ -227,3 +227,27 @@ async fn a_page_that_only_listens_is_in_use_and_another_ends_after_seven_days() 
         assert!(stream.next().await.is_some(), "the stream goes on");
     }
 }
+
+#[tokio::test]
+async fn an_operator_who_watches_a_conversation_does_not_open_it() {
+    let (hub, ahead) = hub_with_a_clock().await;
+    let agent = hub.token("agent", "ada").await;
+    hub.call(&agent, Method::PUT, "/v1/conversations/chat", Some(json!({"user_id": "ada"}))).await;
+    ahead.store(2 * DAY_MS, Ordering::SeqCst);
+    let reached = async |watcher: Value| {
+        let path = format!("{}/v1/conversations/chat/stream?user_id=ada", hub.base);
+        let stream = hub.client.get(path).bearer_auth(token(&watcher)).send().await.unwrap();
+        assert_eq!(stream.status(), StatusCode::OK);
+        let event = json!({
+            "type": "task.background.complete", "source": "ci", "severity": "info", "user_id": "ada",
+            "payload": {"task_id": "1"},
+        });
+        let (status, answer) = hub.post(&agent, "/v1/events", event).await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
+        answer["events"][0]["verdicts"][0].clone()
+    };
+    let verdict = reached(sign_in(&hub, "me", "admin").await).await;
+    assert_eq!(verdict["reason"], "no_open_conversation", "{verdict}");
+    let verdict = reached(sign_in(&hub, "ada", "user").await).await;
+    assert_eq!(verdict["conversation_id"], "chat", "{verdict}");
+}

@@ -13,7 +13,7 @@ use bellwire_core::{InjectionPoint, Notification, NotificationId, Time};
 
 use super::{Executor, MailboxSummary, RowSource};
 use crate::command::{
-    Caller, ConversationDetails, ConversationView, Hint, HintKind, IdempotencyKey, PendingNotification,
+    Caller, ConversationDetails, ConversationView, Hint, HintKind, IdempotencyKey, PendingNotification, Seen,
 };
 use crate::error::{ErrorKind, StoreError};
 use crate::rows::{ConversationKey, ConversationRow, MailboxKey};
@@ -169,15 +169,18 @@ impl Executor {
         Ok(())
     }
 
-    /// The hints that a new stream of a conversation starts with. Connecting also updates `seen_at`.
+    /// The hints that a new stream of a conversation starts with.
     pub(crate) async fn connect(
         &mut self,
         caller: &Caller,
         id: &str,
+        seen: Seen,
         source: &mut impl RowSource,
     ) -> Result<Vec<Hint>, StoreError> {
         let key = self.require_conversation(caller, id, source).await?.key;
-        self.touch_last_seen(&key);
+        if seen == Seen::Now {
+            self.touch_last_seen(&key);
+        }
         let agents = self.sub_agents_with_mail(&key, source).await?;
         let mut hints = self.state_of(&key, "main".into(), source).await?;
         for agent in agents {

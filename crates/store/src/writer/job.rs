@@ -7,7 +7,8 @@ use bellwire_core::subscriber::Subscribers;
 use super::STEP_WORK;
 use crate::RetentionCutoffs;
 use crate::command::{
-    Caller, ConversationDetails, ConversationView, Hint, IdempotencyKey, InjectCommand, InjectResult, Receipt, Token,
+    Caller, ConversationDetails, ConversationView, Hint, IdempotencyKey, InjectCommand, InjectResult, Receipt, Seen,
+    Token,
 };
 use crate::error::StoreError;
 use crate::executor::{MailboxSummary, Publishing};
@@ -23,7 +24,7 @@ pub(crate) enum Job {
     Conversation(Caller, String, PendingReply<ConversationView>),
     /// What a page of conversations says of their mailboxes.
     Summaries(Vec<MailboxKey>, PendingReply<Vec<MailboxSummary>>),
-    Connect(Caller, String, PendingReply<Vec<Hint>>),
+    Connect(Caller, String, Seen, PendingReply<Vec<Hint>>),
     Boundary(Caller, String, AgentName, PendingReply<Boundary>),
     Rotate(Caller, String, AgentName, Option<IdempotencyKey>, PendingReply<Boundary>),
     People(PeopleCommand),

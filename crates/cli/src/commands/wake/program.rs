@@ -63,6 +63,8 @@ async fn end(child: &mut Child) {
 
 #[cfg(all(test, unix))]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     fn run_line(line: &str, limit: Duration) -> Result<String> {
@@ -80,8 +82,14 @@ mod tests {
         let refused = run_line(&line, Duration::from_secs(1)).expect_err("it hangs").to_string();
         assert_eq!(refused, "sh still ran after 1 s and was ended; it printed: begun");
         let child = std::fs::read_to_string(pid).expect("it was written");
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
-        assert!(stat.is_empty() || stat.contains(") Z "), "what it started is ended: {stat}");
+        let stat = || std::fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
+        let is_ended = |stat: &str| stat.is_empty() || stat.contains(") Z ");
+        // The system takes a moment to end a process that was killed.
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !is_ended(&stat()) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(is_ended(&stat()), "what it started is ended: {}", stat());
     }
 
     #[test]
