@@ -67,7 +67,8 @@ pub(crate) fn run(server: Server, search: Search, silence_max: Duration) -> Resu
 impl Server {
     fn name(&self) -> String {
         match self {
-            Self::Command(command) => command.join(" ").chars().take(NAME_MAX).collect(),
+            // Without its arguments: one may be a secret, and the model reads the name.
+            Self::Command(command) => command.iter().take(1).flat_map(|name| name.chars()).take(NAME_MAX).collect(),
             Self::Remote(remote) | Self::Behind(_, remote) => remote.shown(),
         }
     }

@@ -64,7 +64,7 @@ mod users;
 pub(crate) use api_service::Api;
 pub(crate) use correlation::{Correlation, TraceIds};
 pub use error::ApiError;
-pub(crate) use field::ID_MAX;
+pub(crate) use field::{ID_MAX, check_single_line};
 pub(crate) use in_progress::InProgress;
 pub(crate) use ingest::read_webhook_json;
 pub(crate) use open_stream::OpenStream;

@@ -114,8 +114,7 @@ impl Loop {
                 lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
                 out.flush()?;
             }
-            // A session that begins later need not hear of what was before.
-            Err(error) if error.downcast_ref::<HubRefused>().is_some() || error.is::<NoAgentHere>() => {
+            Err(error) if is_final(&error) => {
                 warn(&format!("{} changes were not told: {error:#}", report.files.len()));
             }
             Err(error) => {
@@ -171,4 +170,10 @@ fn stop_signal() -> Result<impl Future<Output = ()> + Send> {
 #[cfg(not(unix))]
 fn stop_signal() -> Result<impl Future<Output = ()> + Send> {
     Ok(async { drop(tokio::signal::ctrl_c().await) })
+}
+
+/// Whether telling the same later would fail as well. A session that begins later need not hear of what was before.
+fn is_final(error: &anyhow::Error) -> bool {
+    let is_refused = |refused: &HubRefused| refused.status < 500 && refused.status != 429;
+    error.is::<NoAgentHere>() || error.downcast_ref::<HubRefused>().is_some_and(is_refused)
 }

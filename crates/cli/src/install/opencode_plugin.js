@@ -59,7 +59,9 @@ export const Bellwire = async ({ client, directory }) => {
   const parentOf = async (id) => {
     if (!parents.has(id)) {
       const answer = await client.session.get({ path: { id } }).catch(() => undefined);
-      parents.set(id, answer?.data?.parentID);
+      // What could not be read now is read again.
+      if (!answer?.data) return undefined;
+      parents.set(id, answer.data.parentID);
     }
     return parents.get(id);
   };
@@ -95,9 +97,16 @@ export const Bellwire = async ({ client, directory }) => {
       output.parts.push({ id, sessionID, messageID, type: "text", text: context, synthetic: true });
     },
     "tool.execute.after": async (input, output) => {
-      const call = { call: input.callID, tool: input.tool, arguments: input.args, exit: output.metadata?.exit };
+      // A task that failed has no output; the event of its part tells of it.
+      if (!output) return;
+      // The model reads `content` of an MCP server's result, and `output` of every other tool.
+      const content = Array.isArray(output.content) ? output.content : undefined;
+      const error = output.isError ? (content?.find((block) => block.type === "text")?.text ?? "failed") : undefined;
+      const call = { call: input.callID, tool: input.tool, arguments: input.args, exit: output.metadata?.exit, error };
       const { context } = await tell("tool.execute.after", input.sessionID, call);
-      if (context) output.output = `${output.output}\n\n${context}`;
+      if (!context) return;
+      if (content) content.push({ type: "text", text: context });
+      else output.output = `${output.output}\n\n${context}`;
     },
     event: async ({ event }) => {
       const { type, properties } = event;

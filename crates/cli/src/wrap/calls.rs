@@ -165,7 +165,9 @@ impl State {
             (Some(result), _) => self.with_result(call, result, message, took),
             (None, Some(error)) => {
                 let text = fields(error, ["message"]).and_then(|[text]| string(text)).unwrap_or_default();
-                Some(call.ended(Outcome::of_error(&text), Some(text), took, self.client.clone()))
+                let is_news = !call.is_reported;
+                let ended = call.ended(Outcome::of_error(&text), Some(text), took, self.client.clone());
+                Some(EndedCall { is_news, ..ended })
             }
             (None, None) => None,
         }

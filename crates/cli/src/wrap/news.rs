@@ -99,7 +99,8 @@ impl News {
     async fn recipient_and_ask(self: &Arc<Self>, ended: &EndedCall, received: Instant) -> Result<Option<Addition>> {
         let in_time = (received + self.finder.timeout()).into();
         let found = timeout_at(in_time, self.recipient(ended)).await.map_err(|_| too_slow())?;
-        let Some(recipient) = found? else { return Ok(None) };
+        // In a session with hooks, the hook of the same call brings the news, to the sub-agent or agent that made it.
+        let Some(recipient) = found?.filter(|recipient| !recipient.has_hooks) else { return Ok(None) };
         let in_time = (received + recipient.hub.timeout).into();
         let answer = timeout_at(in_time, self.ask(recipient, ended)).await.map_err(|_| too_slow())?;
         self.answered();
@@ -228,12 +229,12 @@ fn too_slow() -> anyhow::Error {
 
 fn request(recipient: &Recipient, ended: &EndedCall, call_id: &str, left_over: &[LeftOver]) -> Value {
     // Without hooks there is no other point at which the agent could be told.
-    let point = if recipient.has_hooks { "after_tool" } else { "turn_start" };
-    let mut body = json!({ "point": point, "call_id": call_id, "agent": recipient.agent, "max_tokens": TOKENS_MAX });
+    let mut body =
+        json!({ "point": "turn_start", "call_id": call_id, "agent": recipient.agent, "max_tokens": TOKENS_MAX });
     if !left_over.is_empty() {
         body["unseen"] = left_over.iter().map(|left| left.call_id.as_str()).collect();
     }
-    if ended.is_news && !recipient.has_hooks {
+    if ended.is_news {
         body["observed"] = ended.tool.observed();
     }
     body

@@ -27,13 +27,9 @@ impl Remote {
         Ok(Self { http, url: reqwest::Url::parse(url).context("--url is not an address")?, headers: headers? })
     }
 
-    /// The address without a password that may stand in it.
+    /// The address without what may be a secret in it: user, path and query.
     pub(super) fn shown(&self) -> String {
-        let mut url = self.url.clone();
-        // Only addresses that cannot have a password refuse to lose it.
-        let _ = url.set_password(None);
-        url.set_query(None);
-        url.to_string()
+        self.url.origin().ascii_serialization()
     }
 }
 

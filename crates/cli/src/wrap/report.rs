@@ -1,5 +1,6 @@
 //! Reports how tools ended where no result can carry an answer: in the background, several at once.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,8 +11,10 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 
 use super::calls::EndedCall;
+use super::hub::Hub;
 use super::news::News;
 use super::recipient::Recipient;
+use crate::hosts::Host;
 
 /// Beyond so many waiting reports, further ones are dropped: the hub is slower than the tools.
 const WAITING_MAX: usize = 2048;
@@ -83,16 +86,27 @@ impl ReportQueue {
     }
 }
 
-/// Sends the events of one hub in one request.
+/// Sends the events of each harness, which may have its own hub and token, in one request.
 async fn send(news: &News, ended: Vec<EndedCall>) -> Result<()> {
-    let (mut events, mut hub) = (Vec::new(), None);
+    let mut by_host: HashMap<Option<&str>, (Hub, Vec<Value>)> = HashMap::new();
+    let mut last = Ok(());
     for call in ended {
-        let Some(recipient) = news.recipient(&call).await?.filter(|recipient| !recipient.has_hooks) else { continue };
-        events.push(event(&recipient, &call));
-        hub = Some(recipient.hub);
+        let recipient = match news.recipient(&call).await {
+            Ok(Some(recipient)) if !recipient.has_hooks => recipient,
+            Ok(_) => continue,
+            Err(reason) => {
+                last = Err(reason);
+                continue;
+            }
+        };
+        let event = event(&recipient, &call);
+        by_host.entry(recipient.host.map(Host::name)).or_insert_with(|| (recipient.hub, Vec::new())).1.push(event);
     }
-    let Some(hub) = hub else { return Ok(()) };
-    hub.call(Method::POST, "/v1/events", Some(&json!(events))).await.map(drop).map_err(|error| news.refused(error))
+    for (hub, events) in by_host.into_values() {
+        let sent = hub.call(Method::POST, "/v1/events", Some(&json!(events))).await;
+        last = last.and(sent.map(drop).map_err(|error| news.refused(error)));
+    }
+    last
 }
 
 fn event(recipient: &Recipient, call: &EndedCall) -> Value {

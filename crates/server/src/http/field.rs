@@ -88,7 +88,7 @@ impl<const MIN: u64, const MAX: u64> BoundedInteger<MIN, MAX> {
 }
 
 /// Checks a text of 1 to `max` characters on one line; the error says what is allowed.
-pub(super) fn check_single_line(text: &str, max: usize) -> Result<(), String> {
+pub(crate) fn check_single_line(text: &str, max: usize) -> Result<(), String> {
     check_length(text, max)?;
     match text.chars().find(|c| c.is_control()) {
         Some(control) => Err(format!("contains the control character {control:?}; leave it out")),

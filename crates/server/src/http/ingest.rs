@@ -132,7 +132,7 @@ impl Call<'_> {
             Mapped::Skipped(why) => return Ok(IngestResponse::skipped(why)),
         };
         let targets = self.targets(clock::now()).await?;
-        if targets.is_empty() {
+        if targets.is_empty() && events.iter().any(|event| event.conversation.is_none()) {
             return Ok(IngestResponse::skipped("no agent works in the source's folder or a folder above it"));
         }
         self.publish(&events, &targets, correlation).await
@@ -166,7 +166,7 @@ impl Call<'_> {
             let named = event.conversation.clone().map(|id| vec![Some(id)]);
             for target in named.as_deref().unwrap_or(targets) {
                 ids.push(event.id.clone());
-                incoming.push(self.incoming(event, target.as_deref(), targets.len() > 1, correlation)?);
+                incoming.push(self.incoming(event, target.as_deref(), correlation)?);
             }
         }
         let publish =
@@ -183,13 +183,14 @@ impl Call<'_> {
         &self,
         event: &WebhookEvent,
         conversation: Option<&str>,
-        is_one_of_several: bool,
         correlation: &Correlation,
     ) -> Result<IncomingEvent, ApiError> {
         let mut made = event.to_event(&self.source.settings.name)?.at(clock::now()).for_person(&self.source.user);
         if let Some(id) = conversation {
             made = made.in_conversation(id);
         }
+        // One event for each conversation of a folder, whichever of them are open when a call is repeated.
+        let is_one_of_several = self.source.settings.folder.is_some() && event.conversation.is_none();
         let client_event_id = event.id.as_ref().map(|id| ClientEventId {
             id: match conversation.filter(|_| is_one_of_several) {
                 Some(conversation) => format!("{id} {conversation}"),

@@ -16,11 +16,14 @@ const LABEL_TEXT_MAX: usize = 200;
 const SUMMARY_MAX: usize = 280;
 /// How many of the alerts that share an event are named.
 const NAMED_MAX: usize = 10;
+const FIRING: &str = "firing";
+const RESOLVED: &str = "resolved";
 
 /// The events of a group.
 pub(super) fn map(body: &Value) -> Result<Mapped, BodyProblem> {
     let version = text_at(body, "/version", 20);
-    if !version.is_empty() && version != "4" {
+    // Grafana sends the same format as version 1.
+    if !["", "1", "4"].contains(&version.as_str()) {
         return Err(BodyProblem::new("version", format!("is '{version}'; version 4 is understood")));
     }
     let alerts = body.get("alerts").and_then(Value::as_array);
@@ -32,7 +35,8 @@ pub(super) fn map(body: &Value) -> Result<Mapped, BodyProblem> {
     let alerts: Vec<Alert<'_>> =
         alerts.iter().enumerate().map(|(at, one)| Alert::read(one, at)).collect::<Result<_, _>>()?;
     let (single, rest) = alerts.split_at(alerts.len().min(ALERTS_MAX));
-    let rest = (!rest.is_empty()).then(|| together(rest));
+    let (firing, resolved): (Vec<&Alert<'_>>, Vec<&Alert<'_>>) = rest.iter().partition(|alert| alert.status == FIRING);
+    let rest = [firing, resolved].into_iter().filter(|alerts| !alerts.is_empty()).map(|alerts| together(&alerts));
     let events: Vec<WebhookEvent> = single.iter().map(Alert::event).chain(rest).collect();
     match events.is_empty() {
         true => Ok(Mapped::Skipped("the group has no alerts".into())),
@@ -51,8 +55,8 @@ impl<'a> Alert<'a> {
     fn read(json: &'a Value, at: usize) -> Result<Self, BodyProblem> {
         let field = |name: &str| format!("alerts[{at}].{name}");
         let status = match json.get("status").and_then(Value::as_str) {
-            Some("firing") => "firing",
-            Some("resolved") => "resolved",
+            Some(FIRING) => FIRING,
+            Some(RESOLVED) => RESOLVED,
             other => {
                 let came = clip(other.unwrap_or_default(), 40);
                 return Err(BodyProblem::new(&field("status"), format!("is '{came}'; firing or resolved is allowed")));
@@ -82,7 +86,7 @@ impl<'a> Alert<'a> {
 
     fn severity(&self) -> Severity {
         let label = severity_of(&text_at(self.json, "/labels/severity", 40));
-        if self.status == "resolved" { Severity::Info } else { label.unwrap_or(Severity::Warning) }
+        if self.status == RESOLVED { Severity::Info } else { label.unwrap_or(Severity::Warning) }
     }
 
     fn event(&self) -> WebhookEvent {
@@ -109,14 +113,11 @@ impl<'a> Alert<'a> {
     }
 }
 
-/// One event for alerts that are too many to be told one by one.
-fn together(alerts: &[Alert<'_>]) -> WebhookEvent {
-    let firing = alerts.iter().any(|alert| alert.status == "firing");
-    let (verb, severity) = match firing {
-        true => ("firing", alerts.iter().map(Alert::severity).max().unwrap_or(Severity::Warning)),
-        false => ("resolved", Severity::Info),
-    };
-    let names: Vec<String> = alerts.iter().take(NAMED_MAX).map(Alert::name).collect();
+/// One event for alerts of one status that are too many to be told one by one.
+fn together(alerts: &[&Alert<'_>]) -> WebhookEvent {
+    let status = alerts.first().map_or(RESOLVED, |alert| alert.status);
+    let severity = alerts.iter().map(|alert| alert.severity()).max().unwrap_or(Severity::Info);
+    let names: Vec<String> = alerts.iter().take(NAMED_MAX).map(|alert| alert.name()).collect();
     let more = alerts.len().saturating_sub(NAMED_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let mut ids: Vec<&str> = alerts.iter().map(|alert| alert.id.as_str()).collect();
@@ -124,9 +125,9 @@ fn together(alerts: &[Alert<'_>]) -> WebhookEvent {
     let id = hash(ids.join("\n").as_bytes());
     let payload = json!({
         "name": format!("{} more alerts", alerts.len()), "task_id": id, "message": format!("{}{more}", names.join(", ")),
-        "status": verb,
+        "status": status,
     });
-    let event = WebhookEvent::new(&format!("task.background.{verb}"), severity, payload);
+    let event = WebhookEvent::new(&format!("task.background.{status}"), severity, payload);
     WebhookEvent { id: Some(id), ..event }
 }
 
@@ -178,6 +179,11 @@ mod tests {
         let last = first.last().expect("the rest");
         assert_eq!(last.payload["name"], "480 more alerts");
         assert!(last.payload["message"].as_str().is_some_and(|text| text.ends_with("HighMemory on db29 and 470 more")));
+        let mixed: Vec<Value> = (0..30).map(|n| alert(n, if n < 25 { "firing" } else { "resolved" })).collect();
+        let mixed = events(&group(mixed));
+        let rest: Vec<_> = mixed[ALERTS_MAX..].iter().map(|one| (&*one.kind, one.payload["name"].as_str())).collect();
+        let expected = ["firing", "resolved"].map(|status| (format!("task.background.{status}"), "5 more alerts"));
+        assert_eq!(rest, expected.each_ref().map(|(kind, name)| (&**kind, Some(*name))));
         let again = events(&body);
         assert!(first.iter().zip(&again).all(|(one, other)| one.id == other.id));
     }
@@ -188,6 +194,8 @@ mod tests {
         assert_eq!(field(json!({})), "alerts");
         assert_eq!(field(json!({"alerts": {}})), "alerts");
         assert_eq!(field(json!({"alerts": [], "version": "3"})), "version");
+        let grafana = json!({"alerts": [alert(1, "firing")], "version": "1"});
+        assert!(matches!(map(&grafana), Ok(Mapped::Events(_))));
         assert_eq!(field(json!({"alerts": [alert(1, "firing"), alert(1, "loud")]})), "alerts[1].status");
         assert_eq!(field(json!({"alerts": [{"status": "firing"}]})), "alerts[0].startsAt");
         assert_eq!(field(json!({"alerts": [7]})), "alerts[0].status");

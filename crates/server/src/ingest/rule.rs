@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use toml::Table;
 
 use super::{BodyProblem, WebhookEvent, clip};
+use crate::http::{ID_MAX, check_single_line};
 
 /// Which bodies it matches, and the event that they become.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,6 +120,13 @@ impl Rule {
             })
         };
         let severity = needed("severity", &self.severity)?;
+        let kind = type_form(&needed("type", &self.kind)?);
+        // What begins and what ends often have one id; they are two events.
+        let id = self.id.as_ref().map(|id| needed("id", id)).transpose()?.map(|id| format!("{kind} {id}"));
+        let conversation = self.conversation.as_ref().map(|id| needed("conversation", id)).transpose()?;
+        if let Some(problem) = conversation.as_deref().and_then(|id| check_single_line(id, ID_MAX).err()) {
+            return Err(BodyProblem::new("conversation", problem));
+        }
         let mut payload = Map::new();
         for (name, text) in &self.payload {
             // A field whose value is missing is left out, like an optional field of an event.
@@ -127,11 +135,11 @@ impl Rule {
             }
         }
         Ok(WebhookEvent {
-            id: self.id.as_ref().map(|id| needed("id", id)).transpose()?,
+            id,
             content: None,
-            kind: type_form(&needed("type", &self.kind)?),
+            kind,
             severity: severity_of(&severity).unwrap_or(Severity::Info),
-            conversation: self.conversation.as_ref().map(|id| needed("conversation", id)).transpose()?,
+            conversation,
             payload: Value::Object(payload),
         })
     }
@@ -327,13 +335,25 @@ mod tests {
         let rule = rule(FAILED).expect("a rule");
         let body = json!({"state": "Not Ok!", "level": "FATAL", "run": {"id": 7}, "attempt": 2, "version": "1.2"});
         let event = rule.event(&body).expect("an event");
-        assert_eq!((event.id.as_deref(), &*event.kind), (Some("7-2"), "task.background.not_ok_"));
+        assert_eq!(
+            (event.id.as_deref(), &*event.kind),
+            (Some("task.background.not_ok_ 7-2"), "task.background.not_ok_")
+        );
         assert_eq!((event.severity, event.payload), (Severity::Critical, json!({"name": "deploy 1.2", "attempt": 2})));
         let missing = rule.event(&json!({"state": "failed", "level": "info"})).expect_err("it has no id");
         assert_eq!(
             (&*missing.field, &*missing.message),
             ("/run/id", "is missing in the body, but id of the event needs it")
         );
+    }
+
+    #[test]
+    fn a_conversation_that_no_one_could_name_is_refused() {
+        let rule = rule("type = 'a.b'\nconversation = '{/chat}'").expect("a rule");
+        assert_eq!(rule.event(&json!({"chat": "main"})).expect("an event").conversation.as_deref(), Some("main"));
+        for chat in [json!(""), json!("a\nb"), json!("x".repeat(200))] {
+            assert_eq!(rule.event(&json!({ "chat": chat })).expect_err("it has no such id").field, "conversation");
+        }
     }
 
     #[test]

@@ -55,7 +55,8 @@ async fn decided(
         user_id = owner(hub, context).await?;
         if call.request_context.is_none() {
             let answered = chosen_context(hub, context, user_id.as_deref()).await?;
-            chosen = call_key(context).map(|call_key| ChosenContext { call_key, context: answered.clone() });
+            chosen = call_key(context, user_id.as_deref())
+                .map(|call_key| ChosenContext { call_key, context: answered.clone() });
             call = call.answering(answered, &facts)?;
         }
         if let Some(answered) = check_thread(hub, context, &call).await? {
@@ -143,16 +144,17 @@ async fn owner(hub: &Hub, context: &Context) -> Result<Option<String>, Refusal> 
 }
 
 /// What makes two calls without a request_context the same call; none without an idempotency key.
-fn call_key(context: &Context) -> Option<NotifyKey> {
+fn call_key(context: &Context, user_id: Option<&str>) -> Option<NotifyKey> {
     let (key, token) = (context.idempotency_key.as_deref()?, context.identity.token_id.as_str());
     let conversation = context.conversation_id.as_deref().unwrap_or_default();
-    Some(hash_of(&["answer", token, key, conversation, context.agent().as_str()]))
+    let user_id = user_id.unwrap_or_default();
+    Some(hash_of(&["answer", token, key, user_id, conversation, context.agent().as_str()]))
 }
 
 /// The message that an answer without a request_context belongs to: the one that was chosen when the same call was made
 /// before, else the newest that this agent has read in this conversation.
 async fn chosen_context(hub: &Hub, context: &Context, user_id: Option<&str>) -> Result<RequestContext, Refusal> {
-    if let Some(call_key) = call_key(context)
+    if let Some(call_key) = call_key(context, user_id)
         && let Some(chosen) = hub.store.chosen_context(call_key).await?
     {
         return Ok(chosen);

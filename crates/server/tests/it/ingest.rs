@@ -344,8 +344,17 @@ async fn a_source_with_a_folder_tells_the_agents_of_it() {
     }
     let (_, told) = answer(send(&hub, "deploys", &headers, failed.clone()).await).await;
     assert_eq!(told["events"].as_array().map(Vec::len), Some(2), "{told}");
-    let (_, again) = answer(send(&hub, "deploys", &headers, failed).await).await;
+    let (_, again) = answer(send(&hub, "deploys", &headers, failed.clone()).await).await;
     assert_eq!(again, told);
+    // An agent that begins later is told by a repeated call, and the others are not told again.
+    let late = json!({"user_id": "ada", "folder": "/srv/app"});
+    hub.call(&hub.admin, reqwest::Method::PUT, "/v1/conversations/late", Some(late)).await;
+    let (_, later) = answer(send(&hub, "deploys", &headers, failed).await).await;
+    let ids = |told: &Value| -> Vec<String> {
+        told["events"].as_array().into_iter().flatten().map(|event| event["event_id"].to_string()).collect()
+    };
+    let fresh: Vec<String> = ids(&later).into_iter().filter(|id| !ids(&told).contains(id)).collect();
+    assert_eq!((ids(&later).len(), fresh.len()), (3, 1), "{later}");
     for (id, is_told) in [("here", true), ("above", true), ("beside", false), ("below", false)] {
         let block = block(&hub, id, "first").await;
         assert_eq!(block.contains("deploy 1.2 - no space left"), is_told, "{id}: {block}");

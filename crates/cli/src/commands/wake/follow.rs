@@ -65,6 +65,7 @@ impl Follower {
         }
         let name = printable(&self.conversation);
         if !self.spend_wake(Instant::now()) {
+            self.woken_for.release(&fresh);
             return warn(&format!("{name} is not woken: it was woken {WAKES_MAX} times within an hour"));
         }
         let count = hint["count"].as_u64().unwrap_or_default();

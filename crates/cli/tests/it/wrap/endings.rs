@@ -24,7 +24,7 @@ fn a_server_that_ends_answers_its_open_requests_with_an_error_and_gives_its_exit
         assert!(one.contains(r#""id":"a\u0062","error""#), "the id is that of the client: {one}");
         let (id, message) = error_of(&other);
         assert_eq!(id, 1);
-        assert!(message.starts_with("the MCP server 'python3 ") && message.contains(status), "{message}");
+        assert!(message.starts_with("the MCP server 'python3' ended") && message.contains(status), "{message}");
         let (rest, said, exited) = wrapped.finish();
         assert_eq!((rest.as_str(), said.as_str(), exited.code()), ("", "", Some(code)));
     }

@@ -58,9 +58,22 @@ impl Pace {
 
     /// Waits for a slot, at most `wait_max`. If that is too short, takes none and returns how long it would take.
     pub(crate) async fn slot(&self, chat: i64, wait_max: Duration) -> Result<(), Duration> {
-        let at = self.reserve(chat, Instant::now(), wait_max)?;
-        tokio::time::sleep_until(at).await;
-        Ok(())
+        let deadline = Instant::now() + wait_max;
+        loop {
+            let now = Instant::now();
+            let at = self.reserve(chat, now, deadline.saturating_duration_since(now))?;
+            tokio::time::sleep_until(at).await;
+            // The provider may have asked for a pause since the slot was taken.
+            if !self.is_held(chat, Instant::now()) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn is_held(&self, chat: i64, now: Instant) -> bool {
+        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_chat = slots.chats.get(&chat).and_then(|slots| slots.held_until);
+        slots.bot_held_until.max(of_chat).is_some_and(|held_until| held_until > now)
     }
 
     /// Holds a chat back, because the provider asked for it; and the whole bot, if the chat cannot be the reason: it got no
@@ -130,6 +143,21 @@ mod tests {
         let (pace, now) = (Pace::new(30, Duration::from_secs(1)), Instant::now());
         assert_eq!(waits(&pace, now, [1, 1, 1, 2]), [0, 1000, 2000, 0]);
         assert_eq!(waits(&pace, now + Duration::from_millis(2500), [1, 2]), [500, 0]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slot_that_was_taken_before_a_pause_is_not_used_in_it() {
+        let (pace, begun) = (Pace::new(30, Duration::from_secs(1)), Instant::now());
+        pace.slot(1, LONG).await.expect("it is free");
+        let slots = [pace.slot(1, LONG), pace.slot(1, LONG), pace.slot(1, Duration::from_secs(10))];
+        let waiting =
+            futures_util::future::join_all(slots.map(|slot| async { (slot.await, begun.elapsed().as_secs()) }));
+        let pause = async { pace.hold(1, Duration::from_secs(30)) };
+        let (ended, ()) = tokio::join!(waiting, pause);
+        let (in_time, too_late): (Vec<_>, Vec<_>) = ended.into_iter().partition(|(slot, _)| slot.is_ok());
+        let times: Vec<u64> = in_time.into_iter().map(|(_, at)| at).collect();
+        assert!(times.iter().all(|at| *at >= 30) && times.len() == 2, "{times:?}");
+        assert!(too_late.len() == 1 && too_late[0].0.is_err_and(|wait| wait.as_secs() >= 25), "{too_late:?}");
     }
 
     #[test]
