@@ -50,8 +50,8 @@ export class LivePage extends PageElement {
         <div class="card fill live-table" role="table" aria-label="Events" aria-rowcount=${rows.length}>
           <div role="rowgroup"><div class="live-head" role="row">${['Time', 'Event', 'Source', 'Conversation', 'Outcome'].map((name) =>
             html`<span role="columnheader">${name}</span>`)}</div></div>
-          ${live.paused && live.waitingCount > 0 ? html`<button class="new" @click=${() => { this.#resume(); }}>${live.waitingCount} new, resume</button>` : nothing}
-          ${rows.length === 0 ? this.#empty(live.rows.length) : html`<bellwire-rows .list=${this.#list(rows)} .estimate=${35} .rowRole=${'rowgroup'}
+          ${live.paused && live.waitingCount > 0 ? html`<div role="row"><span role="cell"><button class="new" @click=${() => { this.#resume(); }}>${live.waitingCount} new, resume</button></span></div>` : nothing}
+          ${rows.length === 0 ? html`<div role="row"><div role="cell" class="empty">${this.#empty(live.rows.length)}</div></div>` : html`<bellwire-rows .list=${this.#list(rows)} .estimate=${35} .rowRole=${'rowgroup'}
             label="Events" @scroll=${this.#scrolled}></bellwire-rows>`}
         </div>
         ${selected === null ? nothing : html`<bellwire-trace .workspace=${this.workspace} .route=${this.route} .event=${selected}
@@ -80,9 +80,9 @@ export class LivePage extends PageElement {
   }
 
   #empty(all: number): TemplateResult {
-    if (all > 0) return html`<p class="empty">No event has these words and this outcome.</p>`;
-    return html`<p class="empty">No event yet. Publish one from the <a href="/playground">playground</a>, or with<br>
-      <code>bellwire emit tool.call.failure '{"tool_name": "build"}' --user me -c chat --severity error</code></p>`;
+    if (all > 0) return html`No event has these words and this outcome.`;
+    return html`No event yet. Publish one from the <a href="/playground">playground</a>, or with<br>
+      <code>bellwire emit tool.call.failure '{"tool_name": "build"}' --user me -c chat --severity error</code>`;
   }
 
   #list(rows: readonly LiveRow[]): RowList<LiveRow> {

@@ -301,8 +301,8 @@ import{A as ws,B as P,C as xs,D as Lt,E as $e,F as ue,G as he,H as L,I as f,J as
       <div class=${n===null?"split alone":"split"}>
         <div class="card fill live-table" role="table" aria-label="Events" aria-rowcount=${i.length}>
           <div role="rowgroup"><div class="live-head" role="row">${["Time","Event","Source","Conversation","Outcome"].map(r=>a`<span role="columnheader">${r}</span>`)}</div></div>
-          ${t.paused&&t.waitingCount>0?a`<button class="new" @click=${()=>{this.#a()}}>${t.waitingCount} new, resume</button>`:c}
-          ${i.length===0?this.#i(t.rows.length):a`<bellwire-rows .list=${this.#n(i)} .estimate=${35} .rowRole=${"rowgroup"}
+          ${t.paused&&t.waitingCount>0?a`<div role="row"><span role="cell"><button class="new" @click=${()=>{this.#a()}}>${t.waitingCount} new, resume</button></span></div>`:c}
+          ${i.length===0?a`<div role="row"><div role="cell" class="empty">${this.#i(t.rows.length)}</div></div>`:a`<bellwire-rows .list=${this.#n(i)} .estimate=${35} .rowRole=${"rowgroup"}
             label="Events" @scroll=${this.#l}></bellwire-rows>`}
         </div>
         ${n===null?c:a`<bellwire-trace .workspace=${this.workspace} .route=${this.route} .event=${n}
@@ -314,8 +314,8 @@ import{A as ws,B as P,C as xs,D as Lt,E as $e,F as ue,G as he,H as L,I as f,J as
         @click=${()=>{this.filter={...t,group:l}}}>${d}</button>`)}</div>
       <span class="end rate muted small"><span class=${`dot ${r}`}></span>${o}${i===0?c:a` · ${L(i,"entry","entries")} skipped`}</span></div>`}#s(e){let[t,{gap:i}]=[e.problem.get(),e.live.get()];return a`${t===null?c:a`<p class="problem" role="alert">${t} <button class="link" @click=${()=>e.load()}>Retry</button></p>`}
       ${i===null?c:a`<p class="gap muted small" role="status">Too many events came while the connection was lost:
-        those between ${O(i.from)} and ${O(i.to)} are not shown.</p>`}`}#i(e){return e>0?a`<p class="empty">No event has these words and this outcome.</p>`:a`<p class="empty">No event yet. Publish one from the <a href="/playground">playground</a>, or with<br>
-      <code>bellwire emit tool.call.failure '{"tool_name": "build"}' --user me -c chat --severity error</code></p>`}#n(e){return{items:e,key:({event:t})=>t.id,row:t=>this.#r(t)}}#r({event:e,outcome:t}){let i=e.id===this.route.id,[n,r]=O(e.accepted_at).split(".");return a`<div class=${`live-row ${i?"selected":""}`} role="row" data-key=${e.id} @click=${()=>{this.#o(e.id)}}>
+        those between ${O(i.from)} and ${O(i.to)} are not shown.</p>`}`}#i(e){return e>0?a`No event has these words and this outcome.`:a`No event yet. Publish one from the <a href="/playground">playground</a>, or with<br>
+      <code>bellwire emit tool.call.failure '{"tool_name": "build"}' --user me -c chat --severity error</code>`}#n(e){return{items:e,key:({event:t})=>t.id,row:t=>this.#r(t)}}#r({event:e,outcome:t}){let i=e.id===this.route.id,[n,r]=O(e.accepted_at).split(".");return a`<div class=${`live-row ${i?"selected":""}`} role="row" data-key=${e.id} @click=${()=>{this.#o(e.id)}}>
       <span role="cell" class="time muted">${n}<span class="ms">.${r}</span></span>
       <span role="cell" class="type"><span class=${`sev ${e.severity}`}></span><span class="hidden">${e.severity}</span><button class="plain" aria-expanded=${i?"true":"false"}>${e.type}</button></span>
       <span role="cell" class="source muted"><bdi>${e.source}</bdi></span>
