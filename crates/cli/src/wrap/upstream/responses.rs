@@ -53,7 +53,8 @@ impl Upstream {
                 Err(_) => position.has_event = false,
             }
             wait = if position.has_event { RETRY } else { (wait * 2).min(RETRY_MAX) };
-            tokio::time::sleep(position.retry.unwrap_or(wait)).await;
+            // A server that asks to be called at once must not be called in a loop.
+            tokio::time::sleep(position.retry.unwrap_or(wait).clamp(RETRY, RETRY_MAX)).await;
         }
     }
 
