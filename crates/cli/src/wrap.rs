@@ -40,7 +40,7 @@ pub(crate) enum Server {
     Command(Vec<String>),
     /// A server at a URL, for a client on standard input and output.
     Remote(Remote),
-    /// A server at a URL, for clients that use a local address in its place.
+    /// A server at a URL, for HTTP clients that connect to a local address instead.
     Behind(SocketAddr, Remote),
 }
 
