@@ -195,6 +195,27 @@ test('an operator reads another person’s conversation, and cannot write to it'
   assert.deepEqual(changes, []);
 });
 
+test('the playground acts for the operator who is signed in, also while another person is viewed', async (t) => {
+  const [operator, other] = [await newPerson(here), await newPerson(here)];
+  await other.send('What the other person got');
+  const { code } = await here.hub.call(here.hub.admin, 'POST', '/v1/sign_in_codes', { user_id: operator.user, scope: 'admin' });
+  const opened = await here.hub.call(null, 'POST', '/v1/sessions', { code });
+  const context = await newContext(here);
+  const page = await openTab(here, context, { token: opened.token, scope: 'admin', user: operator.user });
+  await page.getByLabel('Viewing').first().fill(other.user);
+  await page.keyboard.press('Enter');
+  await page.getByText(`${other.user}, read only`).waitFor();
+  await page.getByRole('link', { name: 'Playground' }).first().click();
+  await page.getByLabel('Send', { exact: true }).selectOption('send_notification');
+  const person = page.getByLabel('For the person');
+  assert.deepEqual([await person.inputValue(), await person.getAttribute('readonly')], [operator.user, '']);
+  await page.getByRole('button', { name: 'Call the tool' }).click();
+  await page.locator('pre.answer').getByText('"success": true').waitFor();
+  const items = async (user) => (await here.hub.call(opened.token, 'GET', `/v1/users/${user}/notifications`)).items.map(({ message }) => message);
+  assert.deepEqual([await items(operator.user), await items(other.user)], [['Hello from the playground'], ['What the other person got']]);
+  await context.close();
+});
+
 test('by plain HTTP from another machine, the console works without what browsers keep for secure pages', async (t) => {
   const insecure = { ...here, console: here.hub.url.replace('127.0.0.1', INSECURE_HOST) };
   const { context, page: one } = await newTab(t);

@@ -158,10 +158,33 @@ impl Identity {
         }
     }
 
-    /// Checks that the caller may act as this person. An admin's session reads the data of others but acts only for the
+    /// Checks that the caller may act for this person. An admin's session reads the data of others but acts only for the
     /// person who is signed in; an admin token acts for everyone.
     pub(crate) fn check_acts_for(&self, user_id: &str) -> Result<(), ApiError> {
-        self.check_user(user_id)?;
+        self.check_session_acts_for(user_id)?;
+        self.check_user(user_id)
+    }
+
+    /// Restricts an admin's session to the person who is signed in, before a call that acts. Fails if the caller was already
+    /// restricted to another person. Other identities stay as they are.
+    pub(crate) fn act_as_own_person(&mut self) -> Result<(), ApiError> {
+        if let Some(own) = self.signed_in_admin().map(str::to_owned) {
+            self.caller.user_id.as_deref().map_or(Ok(()), |user| self.check_session_acts_for(user))?;
+            self.caller.user_id = Some(own);
+        }
+        Ok(())
+    }
+
+    /// As [`act_as_own_person`](Self::act_as_own_person), for a shared identity, which is copied only if it changes.
+    pub(crate) fn acting_as_own_person(mut self: Arc<Self>) -> Result<Arc<Self>, ApiError> {
+        if self.signed_in_admin().is_some() {
+            Arc::make_mut(&mut self).act_as_own_person()?;
+        }
+        Ok(self)
+    }
+
+    /// Checks that this is no admin's session of another person.
+    pub(crate) fn check_session_acts_for(&self, user_id: &str) -> Result<(), ApiError> {
         match self.signed_in_admin().filter(|own| *own != user_id) {
             None => Ok(()),
             Some(own) => {

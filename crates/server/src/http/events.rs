@@ -79,6 +79,7 @@ pub(super) async fn publish(
     EventsBody { idempotency_key, headers, body }: EventsBody,
 ) -> Result<Accepted<PublishResponse>, ApiError> {
     let now = clock::now();
+    let identity = identity.acting_as_own_person()?;
     let drafts = drafts(&headers, &body, hub.batch_max)?;
     let mut cost = Cost::of(&identity, drafts.len())?;
     let read = |(at, draft): (usize, &ReceivedEvent<'_>)| {
@@ -147,6 +148,10 @@ fn admit(
         event.address(bound.ok_or_else(|| {
             ApiError::invalid("conversation_id", "is missing; an event needs conversation_id or user_id")
         })?);
+    }
+    if let Some(user_id) = event.user_id() {
+        let named = |error| ApiError { field: Some("user_id".to_owned()), ..error };
+        identity.check_session_acts_for(user_id).map_err(named)?;
     }
     let client_id = event.take_client_id();
     if let Some(id) = client_id.as_deref().filter(|id| Route::hides_event(id)) {

@@ -151,11 +151,12 @@ pub(super) struct InjectResponse {
 /// Takes the agent's pending notifications at an injection point. The same call id gets the same response.
 pub(super) async fn inject(
     State(hub): State<Hub>,
-    ConversationPath { identity, id }: ConversationPath,
+    ConversationPath { mut identity, id }: ConversationPath,
     correlation: Extension<Correlation>,
     Body(mut ask): Body<InjectBody>,
 ) -> Result<Json<InjectResponse>, ApiError> {
     identity.usage.inject(std::time::Instant::now())?;
+    identity.act_as_own_person()?;
     let tool_result = ask.tool_result.take();
     let mut command = ask.into_command(id, identity)?;
     command.tool_result_digest = tool_result.as_deref().map(|text| digest(&command.request.call_id, text));

@@ -54,6 +54,11 @@ impl NewEvent {
         self.id.take().map(|line| line.0)
     }
 
+    /// The person it is for.
+    pub(super) fn user_id(&self) -> Option<&str> {
+        self.user_id.as_ref().map(|line| line.0.as_str())
+    }
+
     /// Whether it has a conversation id or a user id.
     pub(super) fn is_addressed(&self) -> bool {
         self.conversation_id.is_some() || self.user_id.is_some()

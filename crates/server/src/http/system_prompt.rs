@@ -59,9 +59,10 @@ pub(super) async fn system_prompt(
 /// Creates a new boundary for the agent, for a new session or after a compaction, and returns the paragraph with it.
 pub(super) async fn rotate(
     State(hub): State<Hub>,
-    ConversationPath { identity, id }: ConversationPath,
+    ConversationPath { mut identity, id }: ConversationPath,
     IdempotentQuery { idempotency_key, query }: IdempotentQuery<PromptQuery>,
 ) -> Result<Json<SystemPrompt>, ApiError> {
+    identity.act_as_own_person()?;
     let (style, shape) = style_and_shape(query.style, query.shape)?;
     let boundary = hub.store.rotate_boundary(identity.caller, id, agent_name(query.agent)?, idempotency_key).await?;
     Ok(Json(SystemPrompt::of(&boundary, style, shape)))

@@ -91,11 +91,15 @@ async fn deliver(hub: &Hub, caller: &Identity, arguments: Value) -> (DeliverAnsw
     }
 }
 
-/// An admin speaks as itself. A daemon token asserts the origins that its process has authenticated.
+/// An admin token speaks as itself. A daemon token asserts the origins that its process has authenticated.
 fn checked_request(caller: &Identity, arguments: Value) -> Result<DeliverArguments, Refusal> {
     let arguments =
         DeliverArguments::read(arguments).map_err(|error| Refusal::invalid("envelope", error.to_string()))?;
     let asserted = arguments.source_butler.as_str();
+    if caller.session.is_some() {
+        let message = "A session cannot call deliver: use a token of scope admin or daemon";
+        return Err(Refusal::invalid("caller", message));
+    }
     let forged = |message: String| Err(Refusal::invalid("origin", format!("source_butler: {message}")));
     if asserted != arguments.notify_request.origin_butler {
         return forged("it must equal notify_request.origin_butler".to_owned());

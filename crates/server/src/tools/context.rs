@@ -53,7 +53,8 @@ impl RequestedContext {
 }
 
 impl Context {
-    /// Validates the requested context. Fields that the token is bound to may be left out, but not differ.
+    /// Validates the requested context. Fields that the token is bound to may be left out, but not differ; an admin's
+    /// session is bound to its person.
     pub(crate) fn of(
         identity: Arc<Identity>,
         mut requested: RequestedContext,
@@ -64,6 +65,8 @@ impl Context {
             check(field, text.as_deref(), max)?;
         }
         let agent = requested.agent.as_deref().map(AgentName::parse).transpose()?;
+        requested.user_id.as_deref().map_or(Ok(()), |user| identity.check_session_acts_for(user))?;
+        let identity = identity.acting_as_own_person()?;
         let user_id = bound("user_id", identity.caller.user_id.clone(), requested.user_id)?;
         let conversation_id =
             bound("conversation_id", identity.caller.conversation_id.clone(), requested.conversation_id)?;

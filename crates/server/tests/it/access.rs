@@ -7,6 +7,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::hub::{TestHub, failure};
+use crate::mcp::call_once;
 use crate::people::tool;
 use crate::sessions::sign_in;
 
@@ -240,6 +241,62 @@ async fn an_admins_session_reads_the_data_of_others_and_acts_only_for_its_own_pe
     assert_eq!(hub.call(session, Method::PUT, "/v1/conversations/mine", Some(own)).await.0, StatusCode::OK);
     let said = hub.post(session, "/v1/conversations/mine/messages?user_id=me", json!({"text": "hello"})).await;
     assert_eq!(said.0, StatusCode::ACCEPTED, "{said:?}");
+}
+
+#[tokio::test]
+async fn an_admins_session_publishes_injects_and_calls_tools_for_its_own_person_only() {
+    let hub = TestHub::start().await;
+    let session = sign_in(&hub, "me", "admin").await;
+    let session = session["token"].as_str().unwrap();
+    let ada = hub.token("agent", "ada").await;
+    hub.post(&ada, "/v1/events", failure("grep")).await;
+    let event = |user: &str| {
+        let mut event = failure("curl");
+        event["user_id"] = json!(user);
+        event
+    };
+    let note = |user: &str| {
+        let context = json!({"user_id": user, "conversation_id": "chat"});
+        json!({"arguments": {"message": "Hello", "severity": "info"}, "context": context})
+    };
+    let take = json!({"point": "turn_start", "call_id": "1"});
+    let calls = |user: &str| {
+        [
+            ("/v1/events".to_owned(), event(user)),
+            ("/v1/tools/show_notification".to_owned(), note(user)),
+            ("/v1/tools/check_notifications".to_owned(), note(user)),
+            (format!("/v1/conversations/chat/inject?user_id={user}"), take.clone()),
+            (format!("/v1/conversations/chat/system_prompt/rotate?user_id={user}"), json!({})),
+        ]
+    };
+    let (_, before) = hub.get(&ada, "/v1/conversations/chat").await;
+    for (path, body) in calls("ada") {
+        let (status, answer) = hub.post(session, &path, body).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{path}: {answer}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains("this session is that of 'me'"), "{path}: {message}");
+        assert!(answer["error"]["hint"].as_str().unwrap().contains("an admin token"), "{path}: {answer}");
+    }
+    // A list is refused as a whole, and the error names the event.
+    let (status, answer) = hub.post(session, "/v1/events", json!([event("me"), event("ada")])).await;
+    assert_eq!((status, answer["error"]["field"].as_str()), (StatusCode::FORBIDDEN, Some("events[1].user_id")));
+    let meta = json!({"bellwire/user_id": "ada", "bellwire/conversation_id": "chat"});
+    let answer = call_once(&hub, session, "check_notifications", json!({}), meta).await;
+    assert!(answer.to_string().contains("this session is that of 'me'"), "{answer}");
+    assert_eq!(hub.get(&ada, "/v1/conversations/chat").await.1, before, "nothing of hers has changed");
+    assert_eq!(hub.get(session, "/v1/users/ada/notifications").await.1["items"], json!([]));
+
+    // Without a name the conversation is the session's own, also where only Ada has one of this id.
+    let (_, answer) = hub.post(session, "/v1/conversations/chat/inject", take.clone()).await;
+    assert_eq!(answer["block"], "", "{answer}");
+    for (path, body) in calls("me") {
+        let (status, answer) = hub.post(session, &path, body).await;
+        assert!(status.is_success(), "{path}: {status} {answer}");
+    }
+    for (path, body) in calls("ada") {
+        let (status, answer) = hub.post(&hub.admin, &path, body).await;
+        assert!(status.is_success(), "{path} with an admin token: {status} {answer}");
+    }
 }
 
 #[tokio::test]

@@ -32,7 +32,8 @@ export class PlaygroundPage extends PageElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    this.address = { user: this.workspace.person, conversation: 'chat' };
+    const { session, person } = this.workspace;
+    this.address = { user: session.user ?? person, conversation: 'chat' };
     void this.#load();
   }
 
@@ -80,7 +81,12 @@ ${JSON.stringify(call.body, null, 2)}</pre>
     const set = (change: Partial<Address>): void => { this.address = { ...this.address, ...change }; };
     const field = (name: keyof Address, label: string): TemplateResult => html`<div class="row"><label for=${name}>${label}</label>
       <input id=${name} .value=${this.address[name]} @input=${(event: Event) => { set({ [name]: (event.target as HTMLInputElement).value.trim() }); }}></div>`;
-    return html`<div class="address">${field('user', 'For the person')}${field('conversation', 'In the conversation')}</div>`;
+    const { user } = this.workspace.session;
+    // A session acts for its own person only.
+    const person = user === null ? field('user', 'For the person') : html`<div class="row"><label for="user">For the person</label>
+      <input id="user" readonly aria-describedby="user-about" .value=${user}></div>`;
+    return html`<div class="address">${person}${field('conversation', 'In the conversation')}</div>
+      ${user === null ? nothing : html`<p class="muted small address-about" id="user-about">You can view others, and act only as yourself. For others, run the curl command with an admin token.</p>`}`;
   }
 
   #traceLinks(): TemplateResult | typeof nothing {

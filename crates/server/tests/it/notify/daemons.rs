@@ -4,6 +4,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::{ADAS, Scene, allowing};
+use crate::sessions::sign_in;
 
 pub(super) const PROTOCOL: &str = "2026-07-28";
 
@@ -132,10 +133,13 @@ async fn a_forged_origin_is_refused_and_recorded() {
     let admin = scene.hub.admin.clone();
     let answer = scene.deliver(&admin, &deliver("health")).await;
     assert!(answer["error"].as_str().unwrap().contains("this token speaks as 'operator'"), "{answer}");
+    let session = sign_in(&scene.hub, "me", "admin").await;
+    let answer = scene.deliver(session["token"].as_str().unwrap(), &deliver("operator")).await;
+    assert!(answer["error"].as_str().unwrap().contains("A session cannot call deliver"), "{answer}");
     assert_eq!(scene.pager.messages().len(), 0);
     let ledger = scene.ledger().await;
-    assert!(ledger.iter().all(|entry| entry.decided.reason.as_deref() == Some("invalid origin")), "{ledger:?}");
-    assert_eq!(ledger.len(), 10);
+    let reasons: Vec<&str> = ledger.iter().filter_map(|entry| entry.decided.reason.as_deref()).collect();
+    assert_eq!(reasons, [["invalid origin"; 10].as_slice(), &["invalid caller"]].concat(), "{ledger:?}");
 }
 
 #[tokio::test]
