@@ -41,6 +41,11 @@ async function unsubscribe(hub, browser) {
   assert.ok(link.startsWith(`${hub.url}/u/`), link);
 
   const page = await browser.newPage();
+  const damaged = await page.goto(link.slice(0, -4));
+  assert.equal(damaged.status(), 404);
+  await page.getByRole('heading', { name: 'This link does not work' }).waitFor();
+  assert.equal(await page.getByRole('link', { name: 'settings' }).getAttribute('href'), '/settings');
+  await looks(page);
   const opened = await page.goto(link);
   assert.equal(opened.status(), 200);
   await looks(page);

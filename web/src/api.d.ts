@@ -5922,7 +5922,7 @@ export interface operations {
                  * @description The button, counted from 0.
                  * @example 0
                  */
-                index: string;
+                index: number;
             };
             cookie?: never;
         };
@@ -7392,10 +7392,46 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            400: components["responses"]["BadRequest"];
-            404: components["responses"]["NotFound"];
-            421: components["responses"]["HostNotAllowed"];
-            503: components["responses"]["TryAgain"];
+            /** @description The request is invalid; `field` names the invalid field. With `Accept: text/html` it is a page. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                    "text/html": string;
+                };
+            };
+            /** @description It does not exist, or it belongs to another owner. With `Accept: text/html` it is a page. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                    "text/html": string;
+                };
+            };
+            /** @description The host name is not allowed (`server.allowed_hosts`). With `Accept: text/html` it is a page. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                    "text/html": string;
+                };
+            };
+            /** @description The hub cannot do this now; retry. With `Accept: text/html` it is a page. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                    "text/html": string;
+                };
+            };
         };
     };
     unsubscribe_act: {
@@ -7422,12 +7458,66 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            400: components["responses"]["BadRequest"];
-            404: components["responses"]["NotFound"];
-            421: components["responses"]["HostNotAllowed"];
-            500: components["responses"]["Failed"];
-            503: components["responses"]["TryAgain"];
-            507: components["responses"]["NoSpace"];
+            /** @description The request is invalid; `field` names the invalid field. With `Accept: text/html` it is a page. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                    "text/html": string;
+                };
+            };
+            /** @description It does not exist, or it belongs to another owner. With `Accept: text/html` it is a page. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                    "text/html": string;
+                };
+            };
+            /** @description The host name is not allowed (`server.allowed_hosts`). With `Accept: text/html` it is a page. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                    "text/html": string;
+                };
+            };
+            /** @description Internal error; the hub's log has the cause. With `Accept: text/html` it is a page. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                    "text/html": string;
+                };
+            };
+            /** @description The hub cannot do this now; retry. With `Accept: text/html` it is a page. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                    "text/html": string;
+                };
+            };
+            /** @description The disk is full. Nothing was changed. With `Accept: text/html` it is a page. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                    "text/html": string;
+                };
+            };
         };
     };
     channel_calls_receive: {

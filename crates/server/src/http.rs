@@ -22,6 +22,7 @@ mod event_lookup;
 mod events;
 mod field;
 mod health;
+mod html_page;
 mod idempotency;
 mod in_progress;
 mod inbox;

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use super::html_page::accepts_html;
 use super::openapi::Operation;
 use super::shape::{HandlerArgument, ResponseShape};
 use super::static_file::StaticFile;
@@ -109,13 +110,8 @@ pub(super) async fn other_path(State(console): State<Console>, request: Request)
 fn is_page(request: &Request) -> bool {
     let path = request.uri().path();
     let is_other = |start: &str| path.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    let accepted = request.headers().get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let accepts_html = accepted.flat_map(|value| value.split(',')).any(|kind| media_type(kind) == "text/html");
-    matches!(*request.method(), Method::GET | Method::HEAD) && accepts_html && !OTHERS.into_iter().any(is_other)
-}
-
-fn media_type(accepted: &str) -> &str {
-    accepted.split(';').next().unwrap_or_default().trim()
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    reads && accepts_html(request.headers()) && !OTHERS.into_iter().any(is_other)
 }
 
 /// The name of an asset in the path.

@@ -81,6 +81,8 @@ pub(super) struct Operation<'a> {
     answer: Map<String, Value>,
     /// Whether a client that has the current version gets 304.
     not_modified: bool,
+    /// Whether browsers get errors as pages.
+    errors_as_pages: bool,
 }
 
 impl Operation<'_> {
@@ -114,6 +116,11 @@ impl Operation<'_> {
     /// Adds 304, for a client that names the current version in `If-None-Match`.
     pub(super) fn not_modified(&mut self) {
         self.not_modified = true;
+    }
+
+    /// Describes errors as JSON, or as pages for browsers.
+    pub(super) fn errors_as_pages(&mut self) {
+        self.errors_as_pages = true;
     }
 
     /// Adds a JSON response body of type `T`.
@@ -166,7 +173,8 @@ pub(super) fn document(subscribers: &Subscribers, channels: &Channels) -> Value 
 
 fn operation(route: &Route, requests: &mut SchemaGenerator, answers: &mut SchemaGenerator) -> Value {
     let (parameters, bodies, answer) = (Vec::new(), Map::new(), Map::new());
-    let mut operation = Operation { requests, answers, parameters, bodies, answer, not_modified: false };
+    let mut operation =
+        Operation { requests, answers, parameters, bodies, answer, not_modified: false, errors_as_pages: false };
     if let Some((_, description, example)) =
         IDS.iter().find(|(start, ..)| route.path.starts_with(start) && route.path.contains("{id}"))
     {
@@ -177,7 +185,10 @@ fn operation(route: &Route, requests: &mut SchemaGenerator, answers: &mut Schema
         }));
     }
     for (name, description, example) in NAMES.iter().filter(|(name, ..)| route.path.contains(&format!("{{{name}}}"))) {
-        let schema = json!({ "type": "string", "minLength": 1 });
+        let (schema, example) = match *name {
+            "index" => (json!({ "type": "integer", "minimum": 0 }), json!(0)),
+            _ => (json!({ "type": "string", "minLength": 1 }), json!(example)),
+        };
         operation.parameters.push(json!({
             "name": name, "in": "path", "required": true, "description": description, "schema": schema,
             "example": example,
@@ -185,7 +196,7 @@ fn operation(route: &Route, requests: &mut SchemaGenerator, answers: &mut Schema
     }
     (route.request)(&mut operation);
     (route.answer)(&mut operation);
-    let Operation { mut parameters, bodies, answer, not_modified, .. } = operation;
+    let Operation { mut parameters, bodies, answer, not_modified, errors_as_pages, .. } = operation;
     let scopes: Vec<&str> = route.scopes.iter().map(|scope| scope.as_str()).collect();
     if !scopes.is_empty() {
         let shared = ["traceparent", "X-Correlation-Id"].into_iter();
@@ -207,8 +218,18 @@ fn operation(route: &Route, requests: &mut SchemaGenerator, answers: &mut Schema
         let description = "The client has this version: its `ETag` is in `If-None-Match`.";
         responses.insert("304".to_owned(), json!({ "description": description }));
     }
-    for (status, name, _) in errors(route, !bodies.is_empty(), !parameters.is_empty()) {
-        responses.insert(status.to_string(), json!({ "$ref": format!("#/components/responses/{name}") }));
+    for (status, name, description) in errors(route, !bodies.is_empty(), !parameters.is_empty()) {
+        let shared = json!({ "$ref": format!("#/components/responses/{name}") });
+        let page = || {
+            json!({
+                "description": format!("{description} With `Accept: text/html` it is a page."),
+                "content": {
+                    "application/json": { "schema": { "$ref": "#/components/schemas/Error" } },
+                    "text/html": { "schema": { "type": "string" } },
+                },
+            })
+        };
+        responses.insert(status.to_string(), if errors_as_pages { page() } else { shared });
     }
     let mut described = json!({
         "tags": [route.tag], "summary": route.summary.trim(), "description": who, "operationId": route.operation_id(),

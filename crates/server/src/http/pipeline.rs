@@ -16,24 +16,26 @@ use super::correlation::Correlation;
 use super::error::to_api_error;
 use super::in_progress::{InProgress, Permits};
 use super::intake::{BodyRoom, Intake};
-use super::not_found;
 use super::origin::OriginCheck;
 use super::router::Route;
 use super::{ApiError, Hub};
+use super::{html_page, not_found};
 use crate::auth::Identity;
 use crate::config::Config;
 use crate::usage::Exceeded;
 
 /// Handles every request except CORS preflights. Every response gets the correlation headers and is counted in the
-/// metrics, and every error has the body of an [`ApiError`].
+/// metrics, and every error has the body of an [`ApiError`], or is a page where a person opens a link of a message.
 pub(super) async fn handle(State(pipeline): State<Arc<RequestPipeline>>, mut request: Request, next: Next) -> Response {
     let route = Route::of(&request);
     let correlation = Correlation::of(request.headers(), &pipeline.hub.trace_ids);
     let span = correlation.span(&request);
     request.extensions_mut().insert(correlation.clone());
+    let is_opened_link = html_page::is_opened_link(&request);
     let answered = async {
         let started = Instant::now();
         let response = to_api_error(catch_panic(pipeline.admit(route, request, next)).await);
+        let response = if is_opened_link { html_page::of_error(response) } else { response };
         let (status, took) = (response.status().as_u16(), started.elapsed());
         if let Some(route) = route {
             pipeline.hub.metrics.answered(route.method, route.path, status, took);

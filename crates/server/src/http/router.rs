@@ -24,6 +24,7 @@ use super::elements::{Elements, ElementsModule};
 use super::event_list::{EventPage, ListedEventBody};
 use super::events::{EventsBody, PublishResponse, PublishedEvent};
 use super::health::Health;
+use super::html_page::HtmlPage;
 use super::inbox::{InboxItemBody, InboxPage, ItemPatch, MarkedCount, PressBody, UnreadCount};
 use super::ingest::{IngestResponse, IngestSourceBody, WebhookRequest};
 use super::inject::{InjectBody, InjectResponse};
@@ -386,10 +387,10 @@ routes! {
             (Query<StatisticsQuery>) -> Json<StatisticsBody> => statistics::get;
         /// The page of the unsubscribe link in a message; it asks for confirmation and changes nothing
         GET "/u/{signed}" []
-            () -> unsubscribe::HtmlPage, or 404 => unsubscribe::ask;
+            () -> HtmlPage, or 404 => unsubscribe::ask;
         /// Stop messages to the address that the link was sent to
         POST "/u/{signed}" []
-            () -> unsubscribe::HtmlPage, or 404 500 503 507 => unsubscribe::act;
+            () -> HtmlPage, or 404 500 503 507 => unsubscribe::act;
         /// Take an update from a channel's provider, which authenticates itself by the webhook's secret
         POST "/{channel}/webhook" []
             (ProviderCall) -> NoContent, or 401 404 500 503 507 => channel_calls::receive;

@@ -25,7 +25,7 @@ async fn the_page_answers_every_path_of_the_console_and_no_path_of_the_api() {
         assert_eq!(answer.text().await.unwrap(), page, "{path}");
     }
     assert_eq!(ask(&hub, "/", "*/*").await.status(), StatusCode::OK, "the root is the console for everyone");
-    for path in ["/v1", "/v1/nothing", "/mcp/nothing", "/assets/nothing.js", "/u", "/docs/nothing"] {
+    for path in ["/v1", "/v1/nothing", "/mcp/nothing", "/assets/nothing.js", "/docs/nothing"] {
         let answer = ask(&hub, path, BROWSER).await;
         let kind = header(&answer, "content-type");
         assert_eq!((answer.status(), kind.as_str()), (StatusCode::NOT_FOUND, "application/json"), "{path}");

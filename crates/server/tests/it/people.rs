@@ -301,3 +301,34 @@ async fn an_unsubscribe_link_asks_first_and_a_forged_one_is_refused() {
     assert_eq!(enabled().await, false);
     assert_eq!(post(format!("{}/u/AAAA", hub.base)).await.unwrap().status(), StatusCode::NOT_FOUND);
 }
+
+#[tokio::test]
+async fn a_damaged_unsubscribe_link_is_a_page_for_a_person_and_json_for_a_program() {
+    let hub = TestHub::start().await;
+    let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    let ask = |method: Method, path: &str, accept: &str| {
+        hub.client.request(method, format!("{}{path}", hub.base)).header("accept", accept).send()
+    };
+    for method in [Method::GET, Method::POST] {
+        for path in ["/u/AAAA", "/u/%ff", "/u", "/u/", "/u/AAAA/b"] {
+            let page = ask(method.clone(), path, browser).await.unwrap();
+            assert_eq!(page.status(), StatusCode::NOT_FOUND, "{method} {path}");
+            assert!(page.headers()["content-type"].to_str().unwrap().starts_with("text/html"), "{method} {path}");
+            assert!(page.headers().contains_key("content-security-policy"), "{method} {path}");
+            assert_eq!(page.headers()["cache-control"], "no-store");
+            let page = page.text().await.unwrap();
+            assert!(page.contains("This link does not work") && page.contains("href=\"/settings\""), "{page}");
+            for accept in ["*/*", "application/json"] {
+                let answer = ask(method.clone(), path, accept).await.unwrap();
+                assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{method} {path}");
+                let answer: Value = answer.json().await.unwrap();
+                assert_eq!(answer["error"]["code"], "not_found", "{method} {path}");
+            }
+        }
+    }
+    // Another host name, and a hub that is busy or out of order, keep their status too.
+    let other = hub.client.get(format!("{}/u/AAAA", hub.base)).header("host", "evil.example").header("accept", browser);
+    let page = other.send().await.unwrap();
+    assert_eq!(page.status(), StatusCode::MISDIRECTED_REQUEST);
+    assert!(page.text().await.unwrap().starts_with("<!doctype html>"));
+}
