@@ -44,6 +44,26 @@ describe('live', () => {
     await page.getByRole('complementary', { name: 'Trace' }).getByText('Injected at after_tool, call_1').waitFor();
   });
 
+  test('each severity has its icon, its word and its colour, in the row and in the trace', async (t) => {
+    const { person, page } = await openConsole(t, here, { admin: true, path: '/live' });
+    await person.talk('chat');
+    await page.getByText('events/s').waitFor();
+    const seen = new Map();
+    for (const severity of ['debug', 'info', 'warning', 'error', 'critical']) {
+      const { events: [event] } = await admin('POST', '/v1/events', failure(person, `tool_${severity}`, { severity }));
+      const row = page.locator(`.live-row[data-key="${event.event_id}"]`);
+      const mark = async (where) => {
+        const icon = where.filter({ hasText: `${severity}: ` }).locator('.sev > svg');
+        await icon.waitFor();
+        return icon.evaluate((svg) => `${getComputedStyle(svg).color} ${getComputedStyle(svg).strokeWidth} ${svg.querySelectorAll('circle').length} ${svg.innerHTML.length}`);
+      };
+      seen.set(severity, await mark(row.locator('.type')));
+      await row.getByRole('button', { name: 'tool.call.failure' }).click();
+      assert.match(await mark(page.getByRole('complementary', { name: 'Trace' }).locator('h2')), /rgb/);
+    }
+    assert.equal(new Set(seen.values()).size, 5, JSON.stringify([...seen]));
+  });
+
   test('it pauses when the person scrolls, keeps 500 rows, and filters', async (t) => {
     const { person, page } = await openConsole(t, here, { admin: true, path: '/live' });
     await person.talk('chat');
@@ -153,6 +173,8 @@ describe('conversations', () => {
     const talk = page.locator('bellwire-conversation');
     await talk.getByRole('columnheader', { name: 'percent' }).waitFor();
     await talk.getByText('nightly build - 3 tests failed').waitFor();
+    // What failed or warns has an icon beside its word and colour.
+    for (const [words, look] of [['task failed', 'error'], ['budget warns', 'warning']]) await talk.locator(`.label.${look}`).filter({ hasText: words }).locator('svg').first().waitFor();
     const budgets = talk.locator('article').filter({ hasText: 'budget warns' });
     await budgets.getByRole('button', { name: 'raw' }).click();
     await talk.getByText('budget_warns[2]{budget,percent,remaining}:').waitFor();

@@ -47,7 +47,7 @@ export function measure(selector) {
     if (element.matches('svg')) add('icon', element.parentElement, style.color, background(element), 3);
     if (element.matches('.toast')) add('edge', element, style.borderLeftColor, style.backgroundColor, 3);
     if (element.matches(':focus-visible')) add('focus', element, style.outlineColor, style.backgroundColor, 3);
-    if (element.matches('.dot, .toast > .bar, .sev, .knob, .handle, .now')) add('mark', element, style.backgroundColor, background(parent(element)), 3);
+    if (element.matches('.dot, .toast > .bar, .knob, .handle, .now')) add('mark', element, style.backgroundColor, background(parent(element)), 3);
     const isControl = element.matches('button:not(.icon, .link, .plain, .behind button), select, input:not([type=checkbox], [type=radio]), textarea');
     if (isControl) add('control', element, style.borderTopColor, background(parent(element)), 3);
   }

@@ -1,4 +1,5 @@
 import { type TemplateResult, html, nothing } from 'lit';
+import { icon } from '../../elements/icons.ts';
 import { exactTime, shortTime } from '../format.ts';
 import type { Message } from '../wire.ts';
 import { type Part, parseToon } from './toon.ts';
@@ -21,11 +22,11 @@ function partView(part: Part): TemplateResult {
     case 'text':
       return html`<p class="text" dir="auto">${part.text}</p>`;
     case 'value':
-      return html`<p class="text" dir="auto"><span class=${`label ${look(part.name)}`}>${words(part.name)}</span> ${part.value}</p>`;
+      return html`<p class="text" dir="auto">${label(part.name)} ${part.value}</p>`;
     case 'list':
-      return html`<p class="label">${words(part.name)}</p><ul>${part.values.map((value) => html`<li dir="auto">${value}</li>`)}</ul>`;
+      return html`<p>${label(part.name)}</p><ul>${part.values.map((value) => html`<li dir="auto">${value}</li>`)}</ul>`;
     case 'table':
-      return html`<p class="label">${words(part.name)}</p><div class="scroll-x" tabindex="0" role="region" aria-label=${words(part.name)}><table>
+      return html`<p>${label(part.name)}</p><div class="scroll-x" tabindex="0" role="region" aria-label=${words(part.name)}><table>
         <thead><tr>${part.columns.map((column) => html`<th scope="col">${column}</th>`)}</tr></thead>
         <tbody>${part.rows.map((row) => html`<tr>${row.map((cell) => html`<td dir="auto">${cell}</td>`)}</tr>`)}</tbody></table></div>`;
   }
@@ -36,9 +37,18 @@ function words(name: string): string {
   return name.replace(/^!/, '').replaceAll('_', ' ');
 }
 
-function look(name: string): string {
+/**
+ * The name of what follows. A message has no severity of its own: where the name says that something failed or warns, it has the
+ * icon and the colour of that.
+ */
+function label(name: string): TemplateResult {
+  const look = lookOf(name);
+  return html`<span class=${`label ${look ?? ''}`}>${look === null ? nothing : icon(look, 14)}${words(name)}</span>`;
+}
+
+function lookOf(name: string): 'error' | 'warning' | null {
   if (name.startsWith('!critical') || /fail|error|exceeded/.test(name)) return 'error';
-  return name.startsWith('!') || name.includes('warn') ? 'warning' : '';
+  return name.startsWith('!') || name.includes('warn') ? 'warning' : null;
 }
 
 export function emptyTranscript(): TemplateResult | typeof nothing {

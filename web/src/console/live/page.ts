@@ -3,6 +3,7 @@ import { exactTime, plural } from '../format.ts';
 import { type RowList, type RowsElement, START } from '../list/rows.ts';
 import { PageElement } from '../page.ts';
 import { to } from '../routes.ts';
+import { severityMark } from '../severity.ts';
 import type { Trace } from '../wire.ts';
 import { LiveFeed } from './feed.ts';
 import type { Group } from './outcome.ts';
@@ -94,7 +95,7 @@ export class LivePage extends PageElement {
     const [time, milliseconds] = exactTime(event.accepted_at).split('.');
     return html`<div class=${`live-row ${current ? 'selected' : ''}`} role="row" data-key=${event.id} @click=${() => { void this.#choose(event.id); }}>
       <span role="cell" class="time muted">${time}<span class="ms">.${milliseconds}</span></span>
-      <span role="cell" class="type"><span class=${`sev ${event.severity}`}></span><span class="hidden">${event.severity}</span><button class="plain" aria-expanded=${current ? 'true' : 'false'}>${event.type}</button></span>
+      <span role="cell" class="type">${severityMark(event.severity)}<button class="plain" aria-expanded=${current ? 'true' : 'false'}>${event.type}</button></span>
       <span role="cell" class="source muted"><bdi>${event.source}</bdi></span>
       <span role="cell" class="conversation"><bdi>${event.conversation_id ?? event.user_id}</bdi></span>
       <span role="cell"><span class=${`v ${outcome.look}`} title=${outcome.text}><span>${outcome.text}</span></span></span></div>`;

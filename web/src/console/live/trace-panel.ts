@@ -4,6 +4,7 @@ import { PageElement } from '../page.ts';
 import { explain, segment } from '../api.ts';
 import { exactTime } from '../format.ts';
 import { pathOf, to } from '../routes.ts';
+import { severityMark } from '../severity.ts';
 import type { Trace } from '../wire.ts';
 import { type Step, stepsOf } from './trace.ts';
 
@@ -51,7 +52,7 @@ function traced(trace: Trace): TemplateResult {
   const { type, source, severity, user_id: user, conversation_id: conversation, agent } = trace;
   const link = conversation === null ? nothing
     : html`, <a href=${pathOf(to('conversations', conversation, user))}>${conversation}</a> / ${agent}`;
-  return html`<h2 class="minor"><span class="hidden">${severity}</span>${type}</h2>
+  return html`<h2 class="minor">${severityMark(severity)}${type}</h2>
     <p class="muted">from <bdi>${source}</bdi>${user === null ? nothing : html`, to <bdi>${user}</bdi>`}${link}</p>
     <pre class="mono" tabindex="0">${JSON.stringify(trace.payload, null, 2)}</pre>
     <ol class="path">${stepsOf(trace).map((step, at) => stepView(step, at, trace))}</ol>`;

@@ -8,6 +8,7 @@ export const playgroundStyles = css`
   .play .row p { margin: 2px 0 0; }
   .play .required { color: var(--muted); font-weight: 400; font-size: 12px; }
   .play .address { display: grid; grid-template-columns: 1fr 1fr; gap: 10px; }
+  .play input[readonly] { background: var(--sunken); }
   .play .address .row { margin-bottom: 4px; }
   .play .address-about { margin: 0 0 14px; }
   .play .nested { margin: 6px 0; padding: 10px; border: 1px solid var(--line); border-radius: 6px; background: var(--sunken); }

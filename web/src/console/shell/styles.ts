@@ -122,11 +122,11 @@ export const partStyles = css`
   .v.held { background: var(--warning-soft); color: var(--warning); }
   .v.waits { background: var(--info-soft); color: var(--info); }
   .v.bad { background: var(--error-soft); color: var(--error); }
-  .sev { display: inline-block; flex: none; width: 3px; height: 16px; border-radius: 2px; background: var(--control); }
-  .sev.info { background: var(--info); }
-  .sev.warning { background: var(--warning); }
-  .sev.error, .sev.critical { background: var(--error); }
-  .sev.critical { box-shadow: 0 0 0 1px var(--error); }
+  .sev { display: inline-flex; flex: none; color: var(--muted); }
+  .sev.info { color: var(--info); }
+  .sev.warning { color: var(--warning); }
+  .sev.error, .sev.critical { color: var(--error); }
+  .sev.critical > svg { stroke-width: 3; }
   a { color: var(--accent); text-underline-offset: 2px; }
   table { width: 100%; border-collapse: collapse; font-size: 13px; }
   th { padding: 8px 12px; font-size: 11.5px; font-weight: 550; color: var(--muted); text-align: start; border-bottom: 1px solid var(--line); }
