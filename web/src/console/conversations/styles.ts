@@ -30,7 +30,7 @@ export const conversationStyles = css`
   .block table { width: auto; min-width: 260px; margin-top: 6px; border: 1px solid var(--line); border-radius: 6px; }
   .block th, .block td { padding: 4px 10px; }
   .label { font-weight: 600; }
-  .label > svg { margin-right: 5px; vertical-align: -2px; }
+  .label > svg { display: inline; margin-right: 5px; vertical-align: -2px; }
   .label.error { color: var(--error); }
   .label.warning { color: var(--warning); }
   .waiting { padding: 8px 16px; border-top: 1px solid var(--line); background: var(--sunken); max-height: 28%; overflow-y: auto; flex: none; }

@@ -16,7 +16,7 @@ export const liveStyles = css`
   .live-row:hover { background: var(--sunken); }
   .live-row.selected { background: var(--accent-soft); }
   .live-row > span { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-  .live-row .type { display: flex; align-items: center; gap: 9px; }
+  .live-row .type { display: flex; align-items: center; gap: 6px; }
   button.plain { border: 0; background: none; padding: 0 2px; min-height: 24px; font-size: 13px; font-weight: 550; color: inherit; text-align: start; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
   .live-row .type button:focus-visible { outline-offset: -2px; }
   .new { position: absolute; z-index: 1; top: 40px; left: 50%; transform: translateX(-50%); border-radius: 99px; box-shadow: var(--shadow); }
@@ -28,6 +28,7 @@ export const liveStyles = css`
   bellwire-trace { display: flex; flex-direction: column; margin-bottom: 16px; }
   .trace { position: relative; overflow-y: auto; }
   .trace .minor { padding-right: 32px; }
+  .trace .sev { margin-right: 6px; vertical-align: -2px; }
   .trace > .close { position: absolute; right: 10px; top: 10px; }
   .trace > p { margin: 2px 0 0; overflow-wrap: anywhere; }
   .path { list-style: none; margin: 14px 0 0; padding: 0; }
