@@ -219,7 +219,7 @@ pub enum AttemptOutcome {
         /// Where to continue in one that was sent in part, in the channel's own form.
         progress: Option<String>,
         /// What became of the others.
-        rest: Box<AttemptOutcome>,
+        rest: Box<Self>,
     },
     /// The attempt was not started, because the channel's pacing had no slot in time or the hub stops.
     NotStarted {
