@@ -45,8 +45,8 @@ pub trait Channel: Send + Sync + 'static {
 
     /// Sends one message to one target, once. The start of the attempt is committed before this is called.
     ///
-    /// The outcome claims only what can be proven: `TryAgain` = nothing was sent; `Partial` = a part was sent, and a later
-    /// attempt gets its progress; `Interrupted` = the hub stops and nothing was sent, so that it is sent after the next
+    /// The outcome claims only what can be proven: `TryAgain` = nothing was sent; `Partial` = a part was sent, and if the
+    /// rest is tried again, that attempt gets the progress; `Interrupted` = the hub stops and nothing was sent, so that it is sent after the next
     /// start; `Unknown` = it may have arrived.
     /// `Unreachable` = the target does not exist or the person has blocked the hub: the store switches the channel off for
     /// this person and adds a note to their inbox. Reasons are read by agents, so they contain no target.

@@ -108,7 +108,7 @@ impl ServerHandler for DaemonServer {
         }
         let (identity, _) = authenticated(&request)?;
         let arguments = call.arguments.map_or(Value::Null, Value::Object);
-        let answer = in_time(&request, self.tool.call(&self.hub, &identity, arguments)).await?;
+        let answer = in_time(&request, self.tool.call(&self.hub, &identity, arguments, &request.meta)).await?;
         let value = match answer.value {
             Value::Object(fields) => fields,
             _ => Map::new(),

@@ -30,6 +30,24 @@ pub(crate) struct Attempt {
     target: String,
 }
 
+/// Who asks for the delivery of a request.
+#[derive(Copy, Clone)]
+pub(crate) enum Asker<'a> {
+    /// This process, which has claimed it.
+    Here(&'a Attempt),
+    /// Another process.
+    Elsewhere(Question),
+}
+
+/// Whether another process asks for the first time.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// It asks for an attempt.
+    First,
+    /// It has asked before and does not know the outcome. An attempt that has ended is not repeated, even if it may be.
+    Again,
+}
+
 /// What became of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Attempted {

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::attempt::{self, Attempt, Attempted};
+use super::attempt::{self, Asker, Attempt, Attempted};
 use super::envelope::{DeliverAnswer, DeliverArguments};
 use super::prepared::{ClaimContext, Prepared, Resolved};
 use super::refusal::{Refusal, RefusedRequest};
@@ -98,8 +98,9 @@ async fn make(hub: Hub, prepared: Prepared, attempt: Attempt) -> Attempted {
             if let Err(error) = attempt.start(SentFrom::Elsewhere).await {
                 return Err(error.into()).into();
             }
-            let ask = || async {
-                match remote.call::<DeliverAnswer>(&arguments).await {
+            let arguments = &arguments;
+            let ask = |question| async move {
+                match remote.call::<DeliverAnswer>(arguments, question).await {
                     Ok((answer, meta)) => Attempted { outcome: answer.outcome(request_id, channel), meta },
                     Err(failure) => Err(failure).into(),
                 }
@@ -107,7 +108,7 @@ async fn make(hub: Hub, prepared: Prepared, attempt: Attempt) -> Attempted {
             asking::until_known(hub.channels.lease_of(channel), ask).await
         }
         None => {
-            let (answer, meta) = switchboard::deliver(&hub, arguments, Some(&attempt)).await;
+            let (answer, meta) = switchboard::deliver(&hub, arguments, Asker::Here(&attempt)).await;
             Attempted { outcome: answer.outcome(request_id, channel), meta }
         }
     };

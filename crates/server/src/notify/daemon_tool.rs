@@ -7,8 +7,9 @@ use schemars::schema_for;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::attempt::{Asker, Question};
 use super::envelope::{
-    AnswerMeta, DeliverAnswer, DeliverArguments, DeliverStatus, Envelope, RouteEnvelope, RouteResponse,
+    ASKS_AGAIN, AnswerMeta, DeliverAnswer, DeliverArguments, DeliverStatus, Envelope, RouteEnvelope, RouteResponse,
 };
 use super::refusal::{Refusal, RefusedRequest};
 use super::{messenger, switchboard};
@@ -57,16 +58,27 @@ impl DaemonTool {
         }
     }
 
-    /// Calls the tool.
-    pub(crate) async fn call(self, hub: &Hub, caller: &Identity, arguments: Value) -> DaemonAnswer {
+    /// Calls the tool. `meta` is `_meta` of the call.
+    pub(crate) async fn call(
+        self,
+        hub: &Hub,
+        caller: &Identity,
+        arguments: Value,
+        meta: &Map<String, Value>,
+    ) -> DaemonAnswer {
+        let question = match meta.get(ASKS_AGAIN) {
+            Some(Value::Bool(true)) => Question::Again,
+            _ => Question::First,
+        };
+        let asker = Asker::Elsewhere(question);
         match self {
             Self::Deliver => {
-                let (answer, meta) = deliver(hub, caller, arguments).await;
+                let (answer, meta) = deliver(hub, caller, arguments, asker).await;
                 let is_error = answer.status == DeliverStatus::Failed;
                 DaemonAnswer { value: json(&answer), is_error, meta: meta.into_map() }
             }
             Self::RouteExecute => {
-                let (answer, meta) = route_execute(hub, caller, arguments).await;
+                let (answer, meta) = route_execute(hub, caller, arguments, asker).await;
                 DaemonAnswer { value: json(&answer), is_error: answer.is_error(), meta: meta.into_map() }
             }
         }
@@ -81,9 +93,9 @@ pub(crate) struct DaemonAnswer {
     pub(crate) meta: Map<String, Value>,
 }
 
-async fn deliver(hub: &Hub, caller: &Identity, arguments: Value) -> (DeliverAnswer, AnswerMeta) {
+async fn deliver(hub: &Hub, caller: &Identity, arguments: Value, asker: Asker<'_>) -> (DeliverAnswer, AnswerMeta) {
     match checked_request(caller, arguments) {
-        Ok(arguments) => switchboard::deliver(hub, arguments, None).await,
+        Ok(arguments) => switchboard::deliver(hub, arguments, asker).await,
         Err(refusal) => {
             refused_request(caller).record(hub, &refusal).await;
             (DeliverAnswer::refused(refusal.error), AnswerMeta::default())
@@ -118,9 +130,14 @@ fn checked_request(caller: &Identity, arguments: Value) -> Result<DeliverArgumen
     }
 }
 
-async fn route_execute(hub: &Hub, caller: &Identity, arguments: Value) -> (RouteResponse, AnswerMeta) {
+async fn route_execute(
+    hub: &Hub,
+    caller: &Identity,
+    arguments: Value,
+    asker: Asker<'_>,
+) -> (RouteResponse, AnswerMeta) {
     let refusal = match RouteEnvelope::read(arguments) {
-        Ok(route) if is_trusted(hub, caller) => return messenger::execute(hub, route, None).await,
+        Ok(route) if is_trusted(hub, caller) => return messenger::execute(hub, route, asker).await,
         Ok(_) => {
             let message = "The caller is not trusted: only the switchboard's token may call route.execute";
             Refusal::invalid("caller", message)

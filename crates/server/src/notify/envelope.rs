@@ -15,7 +15,7 @@ pub(crate) use answer::{
     DeliverAnswer, DeliverStatus, Delivered, Failure, NotifyResponse, Outcome, RouteResponse, unproven,
 };
 pub(crate) use context::WireContext;
-pub(crate) use meta::AnswerMeta;
+pub(crate) use meta::{ASKS_AGAIN, AnswerMeta};
 pub(crate) use notify_request::{DeliverArguments, DeliveryFields, NotifyRequest, NotifyVersion};
 pub(crate) use read::Envelope;
 pub(crate) use route::{MCP_CHANNEL, RouteEnvelope, SWITCHBOARD};

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::attempt::{self, Attempt, Attempted};
+use super::attempt::{self, Asker, Attempt, Attempted, Question};
 use super::channel_facts;
 use super::envelope::{
     AnswerMeta, Delivered, Failure, NotifyRequest, NotifyResponse, Outcome, RouteEnvelope, RouteResponse, SWITCHBOARD,
@@ -28,9 +28,9 @@ fn known_channel(hub: &Hub, name: &str) -> String {
     hub.channels.get(name).map(|channel| channel.name().to_string()).unwrap_or_default()
 }
 
-/// Carries a route out. Its caller is trusted; what it says is not. With an attempt, the same process has claimed the
-/// request; otherwise the Messenger claims it.
-pub(crate) async fn execute(hub: &Hub, route: RouteEnvelope, attempt: Option<&Attempt>) -> (RouteResponse, AnswerMeta) {
+/// Carries a route out. Its caller is trusted; what it says is not. If another process asks, the Messenger claims the
+/// request.
+pub(crate) async fn execute(hub: &Hub, route: RouteEnvelope, asker: Asker<'_>) -> (RouteResponse, AnswerMeta) {
     let started = Instant::now();
     let (context, request_id) = (route.request_context.clone(), route.request_context.0.request_id);
     let origin = route.input.context.notify_request.origin_butler.clone();
@@ -42,9 +42,9 @@ pub(crate) async fn execute(hub: &Hub, route: RouteEnvelope, attempt: Option<&At
         request_id: Some(request_id),
     };
     let carried_out = match resolve(hub, route).await {
-        Ok(resolved) => match attempt {
-            Some(attempt) => send_claimed(hub, resolved, attempt).await.map(|attempted| (attempted, None)),
-            None => claim_and_send(hub, resolved).await,
+        Ok(resolved) => match asker {
+            Asker::Here(attempt) => send_claimed(hub, resolved, attempt).await.map(|attempted| (attempted, None)),
+            Asker::Elsewhere(question) => claim_and_send(hub, resolved, question).await,
         },
         Err(refusal) => Err(refusal),
     };
@@ -59,11 +59,13 @@ pub(crate) async fn execute(hub: &Hub, route: RouteEnvelope, attempt: Option<&At
         Err(refusal) => {
             // The outcome of a claimed request is recorded with its claim, and the store has recorded a refusal without a
             // reason.
-            if attempt.is_none() && !refusal.reason.is_empty() {
+            if matches!(asker, Asker::Elsewhere(_)) && !refusal.reason.is_empty() {
                 request.record(hub, &refusal).await;
             }
+            let is_released = refusal.reason.is_empty() && refusal.error.retryable;
             let response = NotifyResponse::of(request_id, Err(refusal.error.into()));
-            (RouteResponse::of(Some(context), Ok(response), millis(None)), AnswerMeta::default())
+            let meta = AnswerMeta { is_released, ..AnswerMeta::default() };
+            (RouteResponse::of(Some(context), Ok(response), millis(None)), meta)
         }
     }
 }
@@ -119,9 +121,17 @@ async fn send_claimed(hub: &Hub, resolved: Resolved, attempt: &Attempt) -> Resul
 }
 
 /// Claims a request that another process sent, and sends it. If that process uses this store, its claim is taken over.
-async fn claim_and_send(hub: &Hub, resolved: Resolved) -> Result<(Attempted, Option<u64>), Refusal> {
+async fn claim_and_send(
+    hub: &Hub,
+    resolved: Resolved,
+    question: Question,
+) -> Result<(Attempted, Option<u64>), Refusal> {
     let channel = resolved.channel().to_string();
-    if let Some(known) = resolved.known_answer(hub).await? {
+    let known = match question {
+        Question::First => resolved.known_answer(hub).await?,
+        Question::Again => resolved.last_answer(hub).await?,
+    };
+    if let Some(known) = known {
         let duration_ms = known.duration_ms;
         return Ok((answered(Some(known), &channel), Some(duration_ms)));
     }
@@ -148,7 +158,7 @@ fn answered(answer: Option<NotifyAnswer>, channel: &str) -> Attempted {
         return Attempted { outcome, meta: AnswerMeta { is_in_flight: true, ..AnswerMeta::default() } };
     };
     let NotifyAnswer { ending, further_parts, is_unreachable, .. } = answer;
-    let meta = AnswerMeta { is_in_flight: false, is_unreachable, further_parts };
+    let meta = AnswerMeta { is_in_flight: false, is_unreachable, is_released: !ending.is_final(), further_parts };
     Attempted { outcome: outcome_of(ending, channel), meta }
 }
 
@@ -203,7 +213,7 @@ fn meta_of(outcome: &NotifyOutcome) -> AnswerMeta {
         }
         _ => Vec::new(),
     };
-    AnswerMeta { is_in_flight: false, is_unreachable, further_parts }
+    AnswerMeta { is_unreachable, further_parts, ..AnswerMeta::default() }
 }
 
 /// What an attempt on a channel means for the caller.

@@ -88,8 +88,12 @@ impl Resolved {
 
     /// The final answer of an equal request. It is given again even if the request would be refused by now.
     pub(crate) async fn known_answer(&self, hub: &Hub) -> Result<Option<NotifyAnswer>, Refusal> {
-        let known = hub.store.notify_answer(self.key).await?;
-        Ok(known.filter(|answer| answer.ending.is_final()))
+        Ok(self.last_answer(hub).await?.filter(|answer| answer.ending.is_final()))
+    }
+
+    /// The answer of an equal request that has ended, also of one that may be repeated.
+    pub(crate) async fn last_answer(&self, hub: &Hub) -> Result<Option<NotifyAnswer>, Refusal> {
+        Ok(hub.store.notify_answer(self.key).await?)
     }
 
     /// Asks whether the origin may use the target.

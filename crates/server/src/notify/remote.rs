@@ -12,7 +12,8 @@ use hyper::body::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::envelope::{AnswerMeta, Envelope, Failure, unproven};
+use super::attempt::Question;
+use super::envelope::{ASKS_AGAIN, AnswerMeta, Envelope, Failure, unproven};
 use crate::config::{RemoteConfig, Secret};
 use crate::http_client::{HttpAnswer, HttpClient, HttpError};
 
@@ -57,8 +58,12 @@ impl Remote {
     }
 
     /// Calls the tool once and reads its answer.
-    pub(crate) async fn call<T: Envelope>(&self, arguments: &impl Serialize) -> Result<(T, AnswerMeta), Failure> {
-        let request = self.request(arguments)?;
+    pub(crate) async fn call<T: Envelope>(
+        &self,
+        arguments: &impl Serialize,
+        question: Question,
+    ) -> Result<(T, AnswerMeta), Failure> {
+        let request = self.request(arguments, question)?;
         let answer = self.http.send(request, ANSWER_WAIT, ANSWER_MAX).await.map_err(|error| match error {
             HttpError::NotSent { reason, .. } => {
                 let message = format!("{} cannot be reached: {reason}", self.name);
@@ -69,12 +74,15 @@ impl Remote {
         self.read(&answer)
     }
 
-    fn request(&self, arguments: &impl Serialize) -> Result<Request<Full<Bytes>>, Failure> {
-        let meta = json!({
+    fn request(&self, arguments: &impl Serialize, question: Question) -> Result<Request<Full<Bytes>>, Failure> {
+        let mut meta = json!({
             "io.modelcontextprotocol/protocolVersion": REVISION,
             "io.modelcontextprotocol/clientInfo": { "name": "bellwire", "version": env!("CARGO_PKG_VERSION") },
             "io.modelcontextprotocol/clientCapabilities": {},
         });
+        if question == Question::Again {
+            meta[ASKS_AGAIN] = true.into();
+        }
         let params = json!({ "name": self.tool, "arguments": arguments, "_meta": meta });
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
         let request = Request::post(self.path)

@@ -3,7 +3,7 @@
 use bellwire_store::SentFrom;
 use uuid::Uuid;
 
-use super::attempt::{Attempt, Attempted};
+use super::attempt::{Asker, Attempted, Question};
 use super::envelope::{AnswerMeta, DeliverAnswer, DeliverArguments, RouteEnvelope, RouteResponse, WireContext};
 use super::prepared::minted_context;
 use super::remote::Remote;
@@ -11,12 +11,8 @@ use super::{asking, hash_of, messenger, uuid_of};
 use crate::clock;
 use crate::http::Hub;
 
-/// Delivers a notify request whose origin is authenticated. With an attempt, the same process has claimed the request.
-pub(crate) async fn deliver(
-    hub: &Hub,
-    arguments: DeliverArguments,
-    attempt: Option<&Attempt>,
-) -> (DeliverAnswer, AnswerMeta) {
+/// Delivers a notify request whose origin is authenticated.
+pub(crate) async fn deliver(hub: &Hub, arguments: DeliverArguments, asker: Asker<'_>) -> (DeliverAnswer, AnswerMeta) {
     let DeliverArguments { source_butler, notify_request: mut request, user_id } = arguments;
     let channel = request.delivery.channel.clone();
     let context = request.request_context.get_or_insert_with(|| {
@@ -27,18 +23,18 @@ pub(crate) async fn deliver(
     let route = RouteEnvelope::of(request, user_id, request_id, clock::now());
     let Attempted { outcome, meta } = match &hub.notify.messenger {
         Some(remote) => {
-            let ask = || ask(remote, &route, request_id, &channel);
-            match attempt {
-                Some(attempt) => match attempt.start(SentFrom::Elsewhere).await {
+            let ask = |question| ask(remote, &route, question, request_id, &channel);
+            match asker {
+                Asker::Here(attempt) => match attempt.start(SentFrom::Elsewhere).await {
                     Ok(()) => asking::until_known(hub.channels.lease_of(&channel), ask).await,
                     Err(error) => Err(error.into()).into(),
                 },
                 // The caller has claimed it, and asks again if it has to.
-                None => ask().await,
+                Asker::Elsewhere(question) => ask(question).await,
             }
         }
         None => {
-            let (response, meta) = messenger::execute(hub, route, attempt).await;
+            let (response, meta) = messenger::execute(hub, route, asker).await;
             Attempted { outcome: response.outcome(request_id, &channel), meta }
         }
     };
@@ -48,8 +44,8 @@ pub(crate) async fn deliver(
 }
 
 /// Calls the Messenger on another machine once.
-async fn ask(remote: &Remote, route: &RouteEnvelope, request_id: Uuid, channel: &str) -> Attempted {
-    match remote.call::<RouteResponse>(route).await {
+async fn ask(remote: &Remote, route: &RouteEnvelope, question: Question, request_id: Uuid, channel: &str) -> Attempted {
+    match remote.call::<RouteResponse>(route, question).await {
         Ok((response, meta)) => Attempted { outcome: response.outcome(request_id, channel), meta },
         Err(failure) => Err(failure).into(),
     }

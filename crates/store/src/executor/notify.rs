@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::future::Future;
 
 use bellwire_core::Time;
-use bellwire_core::notify::NotifyError;
+use bellwire_core::notify::{ErrorClass, NotifyError};
 
 use super::notify_admission::EarlierAttempt;
 use super::notify_rows::{draft_of, ended_draft, new_row};
@@ -66,6 +66,9 @@ impl Executor {
             }
             if let (NotifyState::Ended, Some(answer)) = (row.state, row.answer.clone()) {
                 return Ok(NotifyClaimed::Ended(answer));
+            }
+            if row.state == NotifyState::Claimed {
+                self.abandon(row.clone(), source).await?;
             }
         }
         let earlier = known.map(|row| EarlierAttempt { inbox_item: row.notification_id });
@@ -162,7 +165,7 @@ impl Executor {
         }
         match answer.ending.is_final() {
             true => self.end_request(row, answer.clone()),
-            false => self.release(row, Some(answer.clone())),
+            false => self.release(row, answer.clone()),
         }
         self.record(draft, source).await?;
         Ok(Some(answer))
@@ -203,7 +206,7 @@ impl Executor {
             match row.state {
                 _ if !row.has_lapsed(now) => {}
                 NotifyState::Started => drop(self.end_unknown(row, source).await?),
-                _ => self.release(row, None),
+                _ => self.abandon(row, source).await?,
             }
         }
         Ok(more)
@@ -220,6 +223,15 @@ impl Executor {
         Ok(answer)
     }
 
+    /// Releases a claimed request whose caller has stopped. Nothing was sent.
+    async fn abandon(&mut self, row: NotifyRow, source: &mut impl RowSource) -> Result<(), StoreError> {
+        let error = NotifyError::new(ErrorClass::TargetUnavailable, "The hub stopped before it was sent. Try again");
+        let answer = NotifyAnswer::without_attempt(NotifyEnding::failed(error, None), row.notification_id);
+        let draft = ended_draft(&row, &answer.ending);
+        self.release(row, answer);
+        self.record(draft, source).await
+    }
+
     fn end_request(&mut self, row: NotifyRow, answer: NotifyAnswer) {
         let (answer, ended_at) = (Some(answer), Some(self.context.now));
         let row = NotifyRow { state: NotifyState::Ended, answer, ended_at, lease_until: None, ..row };
@@ -228,8 +240,8 @@ impl Executor {
 
     /// Lets an equal request claim it again. The inbox item stays, so that a retry adds no second one; callers who waited
     /// for this attempt get its answer.
-    fn release(&mut self, row: NotifyRow, answer: Option<NotifyAnswer>) {
-        let ended_at = Some(self.context.now);
+    fn release(&mut self, row: NotifyRow, answer: NotifyAnswer) {
+        let (answer, ended_at) = (Some(answer), Some(self.context.now));
         let row = NotifyRow { state: NotifyState::Released, answer, ended_at, lease_until: None, ..row };
         self.changes.notify.requests.insert(row.key, row);
     }

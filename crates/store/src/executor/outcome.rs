@@ -4,7 +4,7 @@ use std::slice;
 
 use bellwire_core::event::HUB;
 use bellwire_core::retry::Next;
-use bellwire_core::{Event, Severity, Time};
+use bellwire_core::{Event, NotificationId, Severity, Time};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -51,15 +51,17 @@ impl Executor {
         let now = self.context.now;
         let attempts = ours.iter().map(|one| one.attempts).max().unwrap_or(1);
         let is_unreachable = matches!(finish.outcome, AttemptOutcome::Unreachable { .. });
-        let progress = match &finish.outcome {
-            AttemptOutcome::Partial { progress, .. } => Some(progress.clone()),
-            _ => None,
-        };
         let (state, reason) = match finish.outcome {
             AttemptOutcome::Sent => {
                 self.settle(&ours, DeliveryState::Sent, None, None);
                 self.record_direct(&ours, LedgerDecision::Delivered, None, source).await?;
                 return Ok((true, None));
+            }
+            AttemptOutcome::Partial { sent, progress, rest } => {
+                self.note_progress(ours, &sent, progress.as_deref());
+                let finish = AttemptEnd { outcome: *rest, ..finish };
+                let (_, rest) = Box::pin(self.finish(finish, is_notified, source)).await?;
+                return Ok((true, rest));
             }
             AttemptOutcome::Interrupted => {
                 ours.iter_mut().for_each(|one| one.attempts = one.attempts.saturating_sub(1));
@@ -74,9 +76,7 @@ impl Executor {
                 self.settle(&ours, DeliveryState::Waiting, Some(&reason), Some(now.plus(retry_after_ms)));
                 return Ok((true, None));
             }
-            AttemptOutcome::TryAgain { reason, retry_after_ms }
-            | AttemptOutcome::Partial { reason, retry_after_ms, .. } => {
-                ours.iter_mut().for_each(|one| one.progress = progress.clone().or_else(|| one.progress.take()));
+            AttemptOutcome::TryAgain { reason, retry_after_ms } => {
                 match self.rules.retry.next(attempts, now, retry_after_ms, finish.jitter) {
                     Next::At(at) => {
                         self.settle(&ours, DeliveryState::Waiting, Some(&reason), Some(at));
@@ -101,6 +101,17 @@ impl Executor {
             _ => AttemptOutcome::Refused { reason },
         });
         Ok((true, rest))
+    }
+
+    /// Ends the deliveries of a started message whose notifications were sent whole, and keeps the progress of the others.
+    fn note_progress(&mut self, deliveries: Vec<Delivery>, sent: &[NotificationId], progress: Option<&str>) {
+        let is_sent = |one: &Delivery| one.content.notification_id().is_some_and(|id| sent.contains(&id));
+        let (sent, others): (Vec<Delivery>, Vec<Delivery>) = deliveries.into_iter().partition(is_sent);
+        self.settle(&sent, DeliveryState::Sent, None, None);
+        for delivery in others {
+            let delivery = Delivery { progress: progress.map(str::to_owned), ..delivery };
+            self.changes.people.deliveries.insert(delivery.id, delivery);
+        }
     }
 
     /// Retries an ended delivery on request.

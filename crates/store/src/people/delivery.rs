@@ -212,14 +212,14 @@ pub enum AttemptOutcome {
         /// The delay that the server asked for.
         retry_after_ms: Option<u64>,
     },
-    /// A part of it was sent, and the rest may be sent later.
+    /// A part of it was sent.
     Partial {
-        /// Where to continue, in the channel's own form.
-        progress: String,
-        /// Why the rest was not sent.
-        reason: String,
-        /// The delay that the server asked for.
-        retry_after_ms: Option<u64>,
+        /// The notifications that were sent whole.
+        sent: Vec<NotificationId>,
+        /// Where to continue in one that was sent in part, in the channel's own form.
+        progress: Option<String>,
+        /// What became of the others.
+        rest: Box<Self>,
     },
     /// The attempt was not started, because the channel's pacing had no slot in time or the hub stops.
     NotStarted {

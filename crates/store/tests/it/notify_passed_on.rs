@@ -1,7 +1,7 @@
 //! A request that was passed on to a Messenger of the same store is taken over once, and admitted once.
 
 use bellwire_core::notify::ErrorClass;
-use bellwire_store::{Claimant, LedgerDecision, NotifyClaim, NotifyClaimed, SentFrom};
+use bellwire_store::{Claimant, LedgerDecision, NotifyClaim, NotifyClaimed, NotifyEnding, SentFrom};
 
 use crate::backends::{Backend, on_every_store};
 use crate::notify_requests::{ADDRESS, claim, decisions, delivered, end, failed, inbox, key, mine, reply, send, start};
@@ -54,8 +54,12 @@ on_every_store! {
         mine(&backend, by_messenger(send(1))).await;
         backend.pass(61_000);
         backend.store().tick().await.unwrap();
-        assert_eq!(backend.store().notify_answer(key(1)).await.unwrap(), None);
+        let answer = backend.store().notify_answer(key(1)).await.unwrap().unwrap();
+        assert!(matches!(
+            answer.ending,
+            NotifyEnding::Failed { class: ErrorClass::TargetUnavailable, retryable: true, .. }
+        ));
         assert!(matches!(claim(&backend, send(1)).await, NotifyClaimed::Mine { .. }), "nothing was sent");
-        assert_eq!(inbox(&backend).await.len(), 1);
+        assert_eq!((inbox(&backend).await.len(), decisions(&backend).await), (1, vec![LedgerDecision::Failed]));
     }
 }

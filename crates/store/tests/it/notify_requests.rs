@@ -237,9 +237,22 @@ on_every_store! {
         assert_eq!(claim(&backend, send(1)).await, NotifyClaimed::InFlight);
         backend.pass(16 * 60_000);
         backend.store().tick().await.unwrap();
-        assert_eq!(decisions(&backend).await, [LedgerDecision::Unknown]);
+        let (failed, unknown) = (LedgerDecision::Failed, LedgerDecision::Unknown);
+        assert_eq!(decisions(&backend).await, [failed, failed, unknown], "both claims of the second, then the first");
         assert!(backend.store().notify_answer(key(1)).await.unwrap().is_some());
         assert_eq!(inbox(&backend).await.len(), 2);
+    }
+
+    async fn a_claim_whose_caller_stopped_is_in_the_ledger_even_if_a_repeat_takes_it_over(backend: Backend) {
+        mail_to(&backend, ADDRESS).await;
+        let first = mine(&backend, send(1)).await;
+        backend.pass(61_000);
+        let second = mine(&backend, send(1)).await;
+        assert_eq!(end(&backend, 1, first, failed(ErrorClass::OverloadRejected)).await, None, "it is too late");
+        assert!(start(&backend, 1, second).await);
+        end(&backend, 1, second, delivered()).await.unwrap();
+        assert_eq!(decisions(&backend).await, [LedgerDecision::Failed, LedgerDecision::Delivered]);
+        assert_eq!(inbox(&backend).await.len(), 1);
     }
 
     async fn only_a_confirmed_target_that_is_switched_on_and_not_muted_is_used(backend: Backend) {

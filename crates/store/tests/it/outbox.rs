@@ -166,8 +166,9 @@ on_every_store! {
         told(&backend, message("long")).await;
         let first = claim(&backend).await;
         assert!(start(&backend, &first).await);
-        let (progress, reason) = ("1 of it".to_owned(), "1 of 3 parts were delivered: busy".to_owned());
-        let partial = AttemptOutcome::Partial { progress, reason, retry_after_ms: Some(60_000) };
+        let reason = "1 of 3 parts were delivered: busy".to_owned();
+        let rest = Box::new(AttemptOutcome::TryAgain { reason, retry_after_ms: Some(60_000) });
+        let partial = AttemptOutcome::Partial { sent: Vec::new(), progress: Some("1 of it".into()), rest };
         assert!(finish(&backend, &first, partial).await);
         let waiting = only(&backend).await;
         assert_eq!((waiting.state, waiting.attempts), (DeliveryState::Waiting, 1));
@@ -189,6 +190,45 @@ on_every_store! {
         let id = only(&backend).await.id;
         backend.store().retry_delivery(None, id, None).await.unwrap();
         assert_eq!(claim(&backend).await.progress, None, "a person who asks for a retry gets the whole message");
+    }
+
+    async fn what_was_sent_of_a_group_is_done_whatever_becomes_of_the_rest(backend: Backend) {
+        use AttemptOutcome::{Refused, Sent, TryAgain, Unknown};
+        use DeliveryState::{Failed, Waiting};
+        mail_to(&backend, "ada@example.org").await;
+        let no = || "no".to_owned();
+        for (rest, state) in [
+            (TryAgain { reason: no(), retry_after_ms: None }, Waiting),
+            (Refused { reason: no() }, Failed),
+            (Unknown { reason: no() }, DeliveryState::Unknown),
+            (Sent, DeliveryState::Sent),
+        ] {
+            // The hourly limit of the test's store.
+            backend.pass(3_600_000);
+            for text in ["one", "two", "three"] {
+                told(&backend, message(text)).await;
+            }
+            let first = claim(&backend).await;
+            let Purpose::Notifications(items) = &first.purpose else { panic!("{first:?}") };
+            let sent = vec![items[0].id, items[2].id];
+            assert!(start(&backend, &first).await);
+            let (progress, rest) = (None, Box::new(rest));
+            let partial = AttemptOutcome::Partial { sent: sent.clone(), progress, rest };
+            assert!(finish(&backend, &first, partial.clone()).await);
+            assert!(!finish(&backend, &first, partial).await, "it has ended");
+            let deliveries = backend.store().deliveries(None, None, None, 3).await.unwrap().0;
+            for one in &deliveries {
+                let is_sent = one.content.notification_id().is_some_and(|id| sent.contains(&id));
+                assert_eq!(one.state, if is_sent { DeliveryState::Sent } else { state }, "{deliveries:#?}");
+            }
+            if state == Waiting {
+                backend.pass(3_600_000);
+                let second = claim(&backend).await;
+                assert_eq!((second.message_id, texts(&second)), (first.message_id, vec!["two"]));
+                assert!(start(&backend, &second).await);
+                assert!(finish(&backend, &second, Sent).await);
+            }
+        }
     }
 
     async fn a_claim_that_was_not_started_is_given_back_only_by_its_own_fence(backend: Backend) {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use bellwire_core::NotificationId;
 use bellwire_core::notify::labelled;
 use bellwire_core::person::{clean, one_line, visible_name};
 use bellwire_store::{InboxItem, InboxItemType, Settlement};
@@ -12,15 +13,36 @@ use super::text::{EntityKind, Text};
 /// How many notifications one message shows; the rest is only counted.
 const ITEMS_MAX: usize = 20;
 
-/// A message of these notifications, which are of one conversation.
-pub(super) fn notifications(items: &[InboxItem], titles: &BTreeMap<String, String>) -> Text {
-    let mut text = Text::default();
-    for (index, item) in items.iter().take(ITEMS_MAX).enumerate() {
-        if index > 0 {
-            text.push("\n\n");
-        }
+/// A message with whole notifications.
+pub(super) struct Digest {
+    pub(super) text: Text,
+    /// The notifications that it tells of.
+    pub(super) ids: Vec<NotificationId>,
+}
+
+/// These notifications, which are of one conversation, in as few messages as hold them. No notification is divided between
+/// two messages, so that each is either sent or not.
+pub(super) fn notifications(items: &[InboxItem], titles: &BTreeMap<String, String>) -> Vec<Digest> {
+    let mut digests: Vec<Digest> = Vec::new();
+    let shown = items.len().min(ITEMS_MAX);
+    for (index, item) in items[..shown].iter().enumerate() {
+        let (mut text, mut ids) = (Text::default(), vec![item.id]);
         push_item(&mut text, item, items.len() > 1);
+        if index + 1 == shown {
+            push_ending(&mut text, items, titles);
+            ids.extend(items[shown..].iter().map(|item| item.id));
+        }
+        let left = match digests.last_mut() {
+            Some(last) => last.text.append_paragraph(text).map(|()| last.ids.append(&mut ids)).err(),
+            None => Some(text),
+        };
+        digests.extend(left.map(|text| Digest { text, ids }));
     }
+    digests
+}
+
+/// Appends what stands after the last notification: how many are not shown, and the title of the conversation.
+fn push_ending(text: &mut Text, items: &[InboxItem], titles: &BTreeMap<String, String>) {
     if items.len() > ITEMS_MAX {
         text.push("\n\n");
         text.push_formatted(&format!("and {} more in your inbox", items.len() - ITEMS_MAX), EntityKind::Italic);
@@ -30,7 +52,6 @@ pub(super) fn notifications(items: &[InboxItem], titles: &BTreeMap<String, Strin
         text.push("\n\n");
         text.push_formatted(&one_line(title), EntityKind::Italic);
     }
-    text
 }
 
 /// A notification after it was settled: its text, and what was done.
@@ -162,18 +183,47 @@ mod tests {
         out
     }
 
+    /// The only message.
+    fn digest(items: &[InboxItem], titles: &BTreeMap<String, String>) -> Text {
+        let mut digests = notifications(items, titles);
+        assert_eq!(digests.len(), 1);
+        digests.remove(0).text
+    }
+
+    #[test]
+    fn no_notification_is_divided_between_two_messages_and_each_is_in_one() {
+        let texts = ["x".repeat(480), "🙂".repeat(500), "y\n\n".repeat(100)];
+        let numbered = |number: u128| InboxItem {
+            id: NotificationId(Uuid::from_u128(number)),
+            ..item("butler", InboxItemType::Info, Some("Title"), &texts[number as usize % 3])
+        };
+        for count in [1, 2, 12, 20, 21, 500] {
+            let items: Vec<InboxItem> = (0..count).map(numbered).collect();
+            let titles = BTreeMap::from([("chat".to_owned(), "Rome".to_owned())]);
+            let digests = notifications(&items, &titles);
+            for digest in &digests {
+                assert_eq!(digest.text.split().len(), 1);
+                assert!(digest.text.text.starts_with("[butler] Title\n"), "{}", digest.text.text);
+                assert_eq!(digest.text.split()[0].entities[0].length, 8, "the label is bold");
+            }
+            let ids: Vec<NotificationId> = digests.iter().flat_map(|digest| digest.ids.clone()).collect();
+            assert_eq!(ids, items.iter().map(|item| item.id).collect::<Vec<_>>());
+            assert!(digests.last().is_some_and(|last| last.text.text.ends_with("Rome")));
+        }
+    }
+
     #[test]
     fn a_notification_has_its_origin_in_front() {
         let titles = BTreeMap::from([("chat".to_owned(), "Trip\nto Rome".to_owned())]);
         let one = item("butler", InboxItemType::Warning, None, "low disk");
         assert_eq!(
-            shown(&notifications(&[one], &titles)),
+            shown(&digest(&[one], &titles)),
             "<bold>[butler]</bold> Warning: low disk\n\n<italic>Trip to Rome</italic>"
         );
         let titled = item("butler", InboxItemType::Info, Some("Done"), "all tests pass");
         let titled = InboxItem { source: Some("ci".into()), ..titled };
         assert_eq!(
-            shown(&notifications(&[titled], &BTreeMap::new())),
+            shown(&digest(&[titled], &BTreeMap::new())),
             "<bold>[butler]</bold> <bold>Done</bold>\nall tests pass\n<italic>source: ci</italic>"
         );
     }
@@ -182,10 +232,10 @@ mod tests {
     fn no_text_can_imitate_another_origin() {
         let forged = item("butler", InboxItemType::Info, None, "hi\n\n[bank] Pay now\u{202e}");
         assert_eq!(
-            shown(&notifications(std::slice::from_ref(&forged), &BTreeMap::new())),
+            shown(&digest(std::slice::from_ref(&forged), &BTreeMap::new())),
             "<bold>[butler]</bold> hi\n\n[bank] Pay now"
         );
-        let both = notifications(&[forged, item("bank", InboxItemType::Info, None, "real")], &BTreeMap::new());
+        let both = digest(&[forged, item("bank", InboxItemType::Info, None, "real")], &BTreeMap::new());
         assert_eq!(
             shown(&both),
             "<bold>[butler]</bold> \n<blockquote>hi\n\n[bank] Pay now</blockquote>\n\n<bold>[bank]</bold> \n\
@@ -196,9 +246,7 @@ mod tests {
     #[test]
     fn many_notifications_are_counted() {
         let items: Vec<InboxItem> = (0..30).map(|_| item("b", InboxItemType::Info, None, "x")).collect();
-        assert!(
-            shown(&notifications(&items, &BTreeMap::new())).ends_with("<italic>and 10 more in your inbox</italic>")
-        );
+        assert!(shown(&digest(&items, &BTreeMap::new())).ends_with("<italic>and 10 more in your inbox</italic>"));
     }
 
     #[test]

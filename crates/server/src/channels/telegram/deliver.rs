@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bellwire_core::NotificationId;
-use bellwire_store::{AttemptOutcome, ChatMessage, InboxItem, NewButton};
+use bellwire_store::{AttemptOutcome, ChatMessage, DirectMessage, InboxItem, NewButton};
 
 use super::api::KeyboardButton;
 use super::bot::Bot;
@@ -11,19 +11,39 @@ use super::compose;
 use super::outcome::{attempt_outcome, millis};
 use super::parts::{self, Cause, Incomplete, Outgoing, Rest};
 use super::target::chat_id;
-use super::text::Text;
+use super::text::TextPart;
 use crate::auth;
 use crate::channels::{NoSlot, OutboundContent, OutboundMessage};
 
 /// What a message says, and what an answer to it belongs to.
 struct Composed {
-    text: Text,
+    parts: Vec<TextPart>,
+    content: Content,
     conversation_id: Option<String>,
     /// None = it has several.
     origin: Option<String>,
     buttons: Vec<Vec<KeyboardButton>>,
     /// The notification of the buttons.
     notification_id: Option<NotificationId>,
+}
+
+/// What an attempt that sends only some parts means.
+enum Content {
+    /// Whole notifications: those that were sent are done, and a later attempt composes the others again. For each part, the
+    /// notifications that end in it.
+    Notifications(Vec<Vec<NotificationId>>),
+    /// One text, which a later attempt continues.
+    Direct(Progress),
+}
+
+impl Content {
+    /// How many parts earlier attempts have sent.
+    fn sent_before(&self) -> usize {
+        match self {
+            Self::Notifications(_) => 0,
+            Self::Direct(progress) => progress.parts,
+        }
+    }
 }
 
 /// Makes one attempt to send a message.
@@ -35,24 +55,12 @@ pub(super) async fn deliver(bot: &Bot, message: OutboundMessage) -> AttemptOutco
             Ok(buttons) => of_notifications(&message, items, buttons),
             Err(reason) => return AttemptOutcome::TryAgain { reason, retry_after_ms: None },
         },
-        OutboundContent::Direct(item, direct) => Composed {
-            text: compose::direct(&direct.origin, direct.subject.as_deref(), &direct.message),
-            conversation_id: item.conversation_id.clone(),
-            origin: Some(direct.origin.clone()),
-            buttons: Vec::new(),
-            notification_id: None,
+        OutboundContent::Direct(item, direct) => match of_direct(&message, item, direct) {
+            Ok(composed) => composed,
+            Err(reason) => return AttemptOutcome::Refused { reason },
         },
         // Chats are paired, not confirmed by a code.
         OutboundContent::Code(_) => return refused(),
-    };
-    let text_hash = text_hash(&composed.text.text);
-    let sent_before = match message.progress.as_deref().map(Progress::parse) {
-        None => 0,
-        Some(progress) if progress.text_hash == text_hash => progress.parts,
-        Some(Progress { parts, .. }) => {
-            let reason = format!("{parts} of its parts were delivered, and the text has changed since");
-            return AttemptOutcome::Refused { reason };
-        }
     };
     let stored = ChatMessage {
         chat: Bot::chat(chat_id),
@@ -65,24 +73,31 @@ pub(super) async fn deliver(bot: &Bot, message: OutboundMessage) -> AttemptOutco
     };
     let outgoing = Outgoing {
         chat_id,
-        text: &composed.text,
+        parts: &composed.parts,
         reply_to: None,
         buttons: &composed.buttons,
         stored: Some(stored),
-        sent_before,
+        sent_before: composed.content.sent_before(),
         rest: Rest::Later,
     };
     match parts::send(bot, &outgoing).await {
         Ok(_) => AttemptOutcome::Sent,
-        Err(incomplete) => outcome(incomplete, Progress { parts: sent_before, text_hash }, &message.target),
+        Err(incomplete) => outcome(incomplete, composed.content, &message.target),
     }
 }
 
 fn of_notifications(message: &OutboundMessage, items: &[InboxItem], buttons: Vec<Vec<KeyboardButton>>) -> Composed {
     let first = items.first();
     let origin = first.map(|item| &item.origin).filter(|origin| items.iter().all(|item| item.origin == **origin));
+    let (mut parts, mut ending) = (Vec::new(), Vec::new());
+    for digest in compose::notifications(items, &message.titles) {
+        parts.append(&mut digest.text.split());
+        ending.resize(parts.len().saturating_sub(1), Vec::new());
+        ending.push(digest.ids);
+    }
     Composed {
-        text: compose::notifications(items, &message.titles),
+        parts,
+        content: Content::Notifications(ending),
         conversation_id: first.and_then(|item| item.conversation_id.clone()),
         origin: origin.cloned(),
         notification_id: first.map(|item| item.id).filter(|_| !buttons.is_empty()),
@@ -90,8 +105,28 @@ fn of_notifications(message: &OutboundMessage, items: &[InboxItem], buttons: Vec
     }
 }
 
-/// What was sent of a message. A text may change until it goes on, for example if a notification of it is read meanwhile;
-/// then its parts do not fit together.
+/// The error says why it cannot be continued.
+fn of_direct(message: &OutboundMessage, item: &InboxItem, direct: &DirectMessage) -> Result<Composed, String> {
+    let text = compose::direct(&direct.origin, direct.subject.as_deref(), &direct.message);
+    let text_hash = text_hash(&text.text);
+    let progress = match message.progress.as_deref().map(Progress::parse) {
+        None => Progress { parts: 0, text_hash },
+        Some(progress) if progress.text_hash == text_hash => progress,
+        Some(Progress { parts, .. }) => {
+            return Err(format!("{parts} of its parts were delivered, and the text has changed since"));
+        }
+    };
+    Ok(Composed {
+        parts: text.split(),
+        content: Content::Direct(progress),
+        conversation_id: item.conversation_id.clone(),
+        origin: Some(direct.origin.clone()),
+        buttons: Vec::new(),
+        notification_id: None,
+    })
+}
+
+/// What was sent of a text. Another version of the hub may compose it differently; then its parts do not fit together.
 struct Progress {
     parts: usize,
     text_hash: u64,
@@ -116,9 +151,9 @@ impl fmt::Display for Progress {
     }
 }
 
-fn outcome(incomplete: Incomplete, before: Progress, target: &str) -> AttemptOutcome {
+fn outcome(incomplete: Incomplete, content: Content, target: &str) -> AttemptOutcome {
     let Incomplete { ids, parts, cause } = incomplete;
-    let outcome = match &cause {
+    let rest = match &cause {
         Cause::Blank => return AttemptOutcome::Refused { reason: cause.to_string() },
         Cause::NoSlot(no_slot) => {
             let retry_after_ms = match no_slot {
@@ -129,19 +164,40 @@ fn outcome(incomplete: Incomplete, before: Progress, target: &str) -> AttemptOut
         }
         Cause::Call(error) => attempt_outcome(error, target),
     };
-    let progress = Progress { parts: before.parts + ids.len(), ..before };
-    let delivered = progress.parts;
-    let so_far = |reason: String| format!("{delivered} of {parts} parts were delivered: {reason}");
+    if ids.len() + content.sent_before() == 0 {
+        return rest;
+    }
+    match content {
+        Content::Notifications(ending) => {
+            let sent = ending.into_iter().take(ids.len()).flatten().collect();
+            let rest = Box::new(so_far(rest, ids.len(), parts));
+            AttemptOutcome::Partial { sent, progress: None, rest }
+        }
+        Content::Direct(before) => {
+            let progress = Progress { parts: before.parts + ids.len(), ..before };
+            match so_far(rest, progress.parts, parts) {
+                rest @ AttemptOutcome::TryAgain { .. } => {
+                    let progress = Some(progress.to_string());
+                    AttemptOutcome::Partial { sent: Vec::new(), progress, rest: Box::new(rest) }
+                }
+                // The rest cannot be sent again without sending a part of it twice.
+                AttemptOutcome::Unknown { reason } => AttemptOutcome::Refused { reason },
+                rest => rest,
+            }
+        }
+    }
+}
+
+/// The outcome with a reason that says how many parts were delivered.
+fn so_far(outcome: AttemptOutcome, delivered: usize, parts: usize) -> AttemptOutcome {
+    let said = |reason: String| format!("{delivered} of {parts} parts were delivered: {reason}");
     match outcome {
-        outcome if delivered == 0 => outcome,
         AttemptOutcome::TryAgain { reason, retry_after_ms } => {
-            AttemptOutcome::Partial { progress: progress.to_string(), reason: so_far(reason), retry_after_ms }
+            AttemptOutcome::TryAgain { reason: said(reason), retry_after_ms }
         }
-        AttemptOutcome::Unreachable { reason } => AttemptOutcome::Unreachable { reason: so_far(reason) },
-        // The rest cannot be sent again without sending a part of it twice.
-        AttemptOutcome::Refused { reason } | AttemptOutcome::Unknown { reason } => {
-            AttemptOutcome::Refused { reason: so_far(reason) }
-        }
+        AttemptOutcome::Refused { reason } => AttemptOutcome::Refused { reason: said(reason) },
+        AttemptOutcome::Unreachable { reason } => AttemptOutcome::Unreachable { reason: said(reason) },
+        AttemptOutcome::Unknown { reason } => AttemptOutcome::Unknown { reason: said(reason) },
         outcome => outcome,
     }
 }

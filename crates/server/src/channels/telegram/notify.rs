@@ -43,7 +43,7 @@ async fn send(bot: &Bot, chat_id: i64, thread: Option<ChatThread>, message: &Not
     let text = message.message.as_deref().unwrap_or_default();
     let outgoing = Outgoing {
         chat_id,
-        text: &compose::direct(&message.origin, message.subject.as_deref(), text),
+        parts: &compose::direct(&message.origin, message.subject.as_deref(), text).split(),
         reply_to: thread.map(|thread| thread.message_id),
         buttons: &[],
         stored: stored(bot, chat_id, message),

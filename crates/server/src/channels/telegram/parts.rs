@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::api::{CallError, KeyboardButton, SentMessage, TextMessage};
 use super::bot::Bot;
-use super::text::Text;
+use super::text::TextPart;
 use crate::channels::NoSlot;
 
 /// How long the parts after the first wait together for their slots, besides the intervals of the chat, if a later attempt
@@ -23,7 +23,7 @@ const PARTS_MAX: u32 = 16;
 /// A text on its way into a chat.
 pub(super) struct Outgoing<'a> {
     pub(super) chat_id: i64,
-    pub(super) text: &'a Text,
+    pub(super) parts: &'a [TextPart],
     /// The message that the first part answers.
     pub(super) reply_to: Option<i64>,
     /// The buttons under the last part.
@@ -78,7 +78,7 @@ impl fmt::Display for Cause {
 /// Sends a text, except what was sent before, and stores its parts. Returns the ids of the parts. The caller has a slot for
 /// the first of them.
 pub(super) async fn send(bot: &Bot, outgoing: &Outgoing<'_>) -> Result<Vec<i64>, Incomplete> {
-    let parts = outgoing.text.split();
+    let parts = outgoing.parts;
     let deadline = Instant::now() + rest_wait_max(bot, outgoing.rest);
     let mut ids = Vec::new();
     for (index, part) in parts.iter().enumerate().skip(outgoing.sent_before) {

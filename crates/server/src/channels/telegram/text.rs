@@ -70,6 +70,20 @@ impl Text {
         }
     }
 
+    /// Appends another text as a paragraph of its own, if both fit into one message. Otherwise returns it.
+    pub(crate) fn append_paragraph(&mut self, other: Self) -> Result<(), Self> {
+        const SEPARATOR: &str = "\n\n";
+        if units(&self.text) + units(SEPARATOR) + units(&other.text) > PART_UNITS_MAX {
+            return Err(other);
+        }
+        self.push(SEPARATOR);
+        let start = self.text.len();
+        self.push(&other.text);
+        let moved = |(range, kind): (Range<usize>, EntityKind)| (range.start + start..range.end + start, kind);
+        self.ranges.extend(other.ranges.into_iter().map(moved));
+        Ok(())
+    }
+
     /// Splits it into messages: at paragraphs, else lines, else words, else between two characters as people see them.
     /// White space at the edges of a part is removed; a blank text has no parts.
     pub(crate) fn split(&self) -> Vec<TextPart> {

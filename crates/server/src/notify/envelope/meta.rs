@@ -1,6 +1,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// In `_meta` of a call: its caller has made it before and does not know the outcome.
+pub(crate) const ASKS_AGAIN: &str = "bellwire/asks_again";
 /// How many parts of a message are read from another process; more than a channel makes.
 const PARTS_MAX: usize = 64;
 /// In bytes: the longest id of a part.
@@ -17,6 +19,9 @@ pub(crate) struct AnswerMeta {
     /// The target does not exist, or its owner has blocked the hub.
     #[serde(rename = "bellwire/target_unreachable", skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_unreachable: bool,
+    /// The Messenger has recorded that nothing was delivered, and that the request may be repeated.
+    #[serde(rename = "bellwire/released", skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_released: bool,
     /// The ids of the parts that were delivered after the first.
     #[serde(rename = "bellwire/further_parts", skip_serializing_if = "Vec::is_empty")]
     pub(crate) further_parts: Vec<String>,
@@ -48,7 +53,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_and_garbage_says_nothing() {
         let further_parts = vec!["8".to_owned()];
-        let full = AnswerMeta { is_in_flight: true, is_unreachable: true, further_parts };
+        let full = AnswerMeta { is_in_flight: true, is_unreachable: true, is_released: true, further_parts };
         assert_eq!(AnswerMeta::read(&Value::Object(full.clone().into_map())), full);
         assert!(AnswerMeta::default().into_map().is_empty());
         let foreign = json!({"io.example/x": 1, "bellwire/in_flight": true});

@@ -41,11 +41,21 @@ impl Scene {
 
     /// Calls a tool of an endpoint between processes, in a revision with or without sessions.
     pub(super) async fn mcp(&self, token: &str, path: &str, tool: &str, arguments: &Value) -> (StatusCode, Value) {
-        let meta = json!({
-            "io.modelcontextprotocol/protocolVersion": PROTOCOL,
-            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
+        self.mcp_with(token, path, tool, arguments, json!({})).await
+    }
+
+    /// The same with more `_meta`.
+    pub(super) async fn mcp_with(
+        &self,
+        token: &str,
+        path: &str,
+        tool: &str,
+        arguments: &Value,
+        mut meta: Value,
+    ) -> (StatusCode, Value) {
+        meta["io.modelcontextprotocol/protocolVersion"] = json!(PROTOCOL);
+        meta["io.modelcontextprotocol/clientInfo"] = json!({"name": "test", "version": "1"});
+        meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
         let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
         let request = self.hub.client.post(format!("{}{path}", self.hub.base)).bearer_auth(token);
         let request = request.header("accept", "application/json, text/event-stream");

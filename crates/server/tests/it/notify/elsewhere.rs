@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use bellwire_server::channels::NotifyOutcome;
+use bellwire_server::channels::{NotifyOutcome, Obstacle};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -84,6 +84,61 @@ async fn an_attempt_that_takes_longer_than_the_messenger_waits_ends_with_its_out
     let (answer, ()) = tokio::join!(scene.notify(send("Hello")), release);
     assert_eq!(answer["delivery"]["delivery_id"], "page-1", "{answer}");
     assert_eq!((pager.messages().len(), scene.decisions().await), (1, vec!["delivered".to_owned()]));
+}
+
+fn busy() -> NotifyOutcome {
+    NotifyOutcome::TryAgain { obstacle: Obstacle::Unavailable, reason: "429 too many".into(), retry_after: None }
+}
+
+#[tokio::test]
+async fn a_retryable_answer_after_a_long_attempt_is_the_outcome_at_the_hub_and_releases_the_request() {
+    let (messenger, pager) = start_messenger(&["health"], |config| config.limits.request_seconds = 1).await;
+    let token = daemon_token(&messenger, "switchboard").await;
+    let switchboard = start_switchboard(&messenger.base, &token).await;
+    let scene = start_hub(&switchboard).await;
+    let released = Arc::new(Notify::new());
+    pager.next(Script::HeldOutcome(released.clone(), busy()));
+    let keyed = || scene.notify_as(&scene.health, send("Hello"), json!({"idempotency_key": "k"}));
+    let release = async {
+        crate::mailed::wait_for("an answer that it goes on", || async { routes(&messenger).await > 0 }).await;
+        released.notify_one();
+    };
+    let (answer, ()) = tokio::join!(keyed(), release);
+    assert_eq!(
+        (&answer["error"]["class"], &answer["error"]["retryable"]),
+        (&json!("target_unavailable"), &json!(true)),
+        "{answer}"
+    );
+    assert_eq!((pager.messages().len(), scene.decisions().await), (1, vec!["failed".to_owned()]));
+    assert_eq!(keyed().await["status"], "ok", "a repeat of the call is a new attempt");
+    assert_eq!((pager.messages().len(), scene.inbox().await.len()), (2, 1));
+}
+
+#[tokio::test]
+async fn a_repeated_question_gets_the_answer_of_an_attempt_that_ended_meanwhile_and_makes_no_other() {
+    let (hub, pager) = start_messenger(&["health"], |config| config.limits.request_seconds = 1).await;
+    let messenger = Scene { hub, pager: pager.clone(), health: String::new(), ada: String::new() };
+    let token = messenger.daemon(Some("switchboard")).await;
+    let mut route = super::daemons::route("health");
+    route["input"]["context"]["user_id"].take();
+    let execute = async |meta: Value| {
+        let (_, answer) = messenger.mcp_with(&token, "/mcp/messenger", "route.execute", &route, meta).await;
+        let response = &answer["result"]["structuredContent"]["result"]["notify_response"];
+        (answer["result"]["_meta"].clone(), response["error"]["class"].clone())
+    };
+    let released = Arc::new(Notify::new());
+    pager.next(Script::HeldOutcome(released.clone(), busy()));
+    assert_eq!(execute(json!({})).await.0, json!({"bellwire/in_flight": true}));
+    released.notify_one();
+    let failed = async || messenger.decisions().await == ["failed"];
+    crate::mailed::wait_for("the end of the attempt", failed).await;
+    let again = json!({"bellwire/asks_again": true});
+    for _ in 0..2 {
+        assert_eq!(execute(again.clone()).await, (json!({"bellwire/released": true}), json!("target_unavailable")));
+    }
+    assert_eq!(pager.messages().len(), 1);
+    assert_eq!(execute(json!({})).await.1, Value::Null, "a new question is a new attempt");
+    assert_eq!(pager.messages().len(), 2);
 }
 
 #[tokio::test]

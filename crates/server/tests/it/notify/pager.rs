@@ -34,6 +34,8 @@ pub(crate) enum Script {
     Outcome(NotifyOutcome),
     /// It accepts the message, and its answer comes when the test says so.
     Hold(Arc<Notify>),
+    /// Its answer comes when the test says so, and is this.
+    HeldOutcome(Arc<Notify>, NotifyOutcome),
     /// The channel panics after the provider accepted it.
     Panic,
 }
@@ -212,6 +214,10 @@ impl Channel for Pager {
                 Some(Script::Hold(released)) => {
                     released.notified().await;
                     delivered
+                }
+                Some(Script::HeldOutcome(released, outcome)) => {
+                    released.notified().await;
+                    outcome
                 }
                 Some(Script::Panic) => panic!("on purpose"),
             }
